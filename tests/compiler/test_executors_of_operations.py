@@ -51,10 +51,10 @@ def is_native(record):
     from minikeras.compiler.executors.llvm.calls import KernelCall
     from minikeras.compiler.executors.llvm.encode import Encoder, in_usual_order
     from minikeras.compiler.executors.llvm.scans import KernelScan
-    from minikeras.compiler.executors.numpy.lowering import CallLowering, View
+    from minikeras.compiler.executors.numpy.lowering import View
 
     program = in_usual_order(optimized(alone(record), native=True))
-    encoder = Encoder(program, CallLowering(program))
+    encoder = Encoder(program)
     encoder.addressed |= {x.key for x in program.arguments}
     for one in program.records:
         encoder.encode(one)

@@ -57,7 +57,7 @@ TARGET = Target(KINDS, _takes, lambda domain: domain.is_by_rows and NARROW <= ma
 
 def encode(program: Program) -> list[LoweredOp]:
     """The calls that carry out a program, as kernels where there are any."""
-    encoder = Encoder(program, CallLowering(program))
+    encoder = Encoder(program)
     given, records = {slot.key for slot in program.arguments}, fuse_groups(program, TARGET).records
     # Checks of arguments first, so that they do not split a segment.
     for record in sorted(records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given)):
@@ -68,7 +68,7 @@ def encode(program: Program) -> list[LoweredOp]:
 def _as_a_whole(program: Program) -> tuple[Program, list[LoweredOp]]:
     """A program that becomes one segment, and its calls; results with gaps are copied."""
     program = in_usual_order(program)
-    encoder = Encoder(program, CallLowering(program), whole=True)
+    encoder = Encoder(program, whole=True)
     makers = {y.key: record for record in program.records for y in outputs_of(record)}
     for record in fuse_groups(program, TARGET).records:
         encoder.encode(record)
@@ -106,18 +106,16 @@ def in_usual_order(program: Program) -> Program:
     return program.with_records(records, renamed)
 
 
-class Encoder:
-    """Turns instructions into kernels where there are any.
+class Encoder(CallLowering):
+    """Turns instructions into kernels where there are any, the others into calls of NumPy.
 
     Args:
         program: of these instructions.
-        lowering: takes the others.
         whole: whether all is to be one segment, numbers included, like a training step, whose changes one call writes.
     """
 
-    def __init__(self, program: Program, lowering: CallLowering, whole: bool = False) -> None:
-        self._numpy = lowering
-        self.temporary, self._found = self._numpy.temporary, self._numpy.found
+    def __init__(self, program: Program, whole: bool = False) -> None:
+        super().__init__(program)
         constants = [slot for slot in program.slots() if isinstance(slot.array, np.ndarray) and slot.shape]
         self.addressed: set[int] = {slot.key for slot in constants if slot.array.flags.c_contiguous}
         """Slots that lie without gaps in memory whose address is known before the run."""
@@ -157,9 +155,9 @@ class Encoder:
 
     def lower(self, record: Record) -> None:
         """Write the calls of NumPy for an instruction."""
-        first = len(self._found)
-        self._numpy.lower(record)
-        for call in self._found[first:]:
+        first = len(self.found)
+        super().lower(record)
+        for call in self.found[first:]:
             self._note(call)
 
     def _note(self, call: LoweredOp) -> None:
@@ -231,14 +229,14 @@ class Encoder:
     def calls(self) -> Iterator[LoweredOp]:
         """All calls but views that nothing reads; operands are copied early, where they do not split a segment."""
         waiting = dict(self._staged)
-        made = {y.key for call in self._found for y in call.results}
+        made = {y.key for call in self.found for y in call.results}
         read = self.wanted | {x.key for calls in waiting.values() for call in calls for x in slots_in(call.operands)}
-        for call in reversed(self._found):
+        for call in reversed(self.found):
             if not isinstance(call, View) or call.results[0].key in read:
                 read |= {x.key for x in slots_in(call.operands)}
         for key in [key for key in waiting if key not in made]:
             yield from waiting.pop(key)
-        for call in self._found:
+        for call in self.found:
             if not isinstance(call, View) or call.results[0].key in read:
                 yield call
             for y in call.results:
@@ -246,7 +244,7 @@ class Encoder:
 
     def add(self, call: KernelCall) -> None:
         """Write a call, whose results then lie at a known address."""
-        self._found.append(call)
+        self.found.append(call)
         self.addressed.update(y.key for y in call.results)
         self.made.update(y.key for y in call.results)
 
@@ -259,7 +257,7 @@ class Encoder:
         if found is None:
             return False
         call = Call(found, record.inputs, results, record)
-        self._found.append(call)
+        self.found.append(call)
         self._note(call)
         return True
 

@@ -25,8 +25,9 @@ from ...planning import address_of
 from ...render.llvm import NestKernel
 from ...variable_storage import flats_of, part, variables_of
 from ..numpy.blocks import copied, put
-from ..numpy.builder import Builder, Drop, Step, is_quiet
+from ..numpy.builder import Drop, Step
 from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, LoweredOp, ReadFlat, View
+from ..numpy.memory_plan import MemoryPlan, RunMemory
 from ..numpy.replay import Closure, Rollback, copy_of, exporting
 from . import jit
 from .calls import KernelCall
@@ -37,8 +38,6 @@ from .segment import Around, Commit, Placed, Segment, copy_to
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
-    from ..numpy.builder import Builder
-    from ..numpy.memory_plan import RunMemory
 
 
 SECONDS = 4e-3
@@ -56,7 +55,7 @@ class StepLayout(NamedTuple):
 
     Attributes:
         arguments, made: the inputs: rows of columns, and results of Python's closures.
-        closures: these, each with whether it runs without NumPy's warnings, and the call.
+        closures: these, each with its call.
         tests: numbers of arguments, and the checks that may refuse them.
         reads: the Variables that are read, each with the place among the addresses to which its value is copied.
         assigned: Variables, each with its new value.
@@ -65,7 +64,7 @@ class StepLayout(NamedTuple):
 
     arguments: list[Placed]
     made: list[Placed]
-    closures: list[tuple[Closure, bool, LoweredOp]]
+    closures: list[tuple[LoweredOp, Closure]]
     tests: list[tuple[int, Any]]
     reads: list[tuple[Variable, int]]
     assigned: list[tuple[Variable, Placed]]
@@ -73,11 +72,11 @@ class StepLayout(NamedTuple):
 
 
 def layout_of(
-    program: Program, early: Sequence[tuple[LoweredOp, Closure, bool]], late: Sequence[LoweredOp], builder: Builder
+    program: Program, early: Sequence[tuple[LoweredOp, Closure]], late: Sequence[LoweredOp], plan: MemoryPlan
 ) -> StepLayout | None:
     """The layout of a program's steps; None if Python has more to do between two of them."""
     numbers = {slot.key: number for number, slot in enumerate(program.arguments)}
-    native = {key for key in builder.plan.exported if key in builder.addressed}
+    native = plan.exported & plan.addressed.keys()
     values = {call.operands[1].key: call for call in late if _assigns(call) and isinstance(call.operands[1], Slot)}
     results = [x for x in program.results if isinstance(x, Slot)]
     plain = all(isinstance(call, AssignFlat) or (_assigns(call) and call.operands[1].key in native) for call in late)
@@ -86,7 +85,7 @@ def layout_of(
     found = StepLayout([], [], [], [], [], [], [])
     held: dict[int, Variable] = {}
     bound: set[int] = set()
-    for call, closure, quiet in early:
+    for call, closure in early:
         operands = [x for x in call.operands if isinstance(x, Slot)]
         if _is_bound(call):
             bound.update(y.key for y in call.results)
@@ -98,16 +97,16 @@ def layout_of(
             found.tests.append((numbers[operands[0].key], call.record.params["test"]))
         elif isinstance(call, Bind) or (isinstance(call, Call) and call.function in (copied, put)):
             # a scalar weight, which each step changes, would have to be copied between two steps
-            if operands[0].key in bound or not _bring(found, operands[0], call.results[0], numbers, held, builder):
+            if operands[0].key in bound or not _bring(found, operands[0], call.results[0], numbers, held, plan):
                 return None
         elif any(x.key in numbers or x.key in held for x in operands):
             return None
         else:
-            found.closures.append((closure, quiet, call))
-            seen = [y for y in call.results if y.key in builder.addressed]
-            found.made.extend(Placed(builder.addressed[y.key], y, builder.registers[y.key]) for y in seen)
-    found.assigned.extend((call.operands[0], _value(call.operands[1], builder)) for call in values.values())
-    found.results.extend(_value(slot, builder) for slot in results)
+            found.closures.append((call, closure))
+            seen = [y for y in call.results if y.key in plan.addressed]
+            found.made.extend(Placed(plan.address(y), y, plan.registers[y.key]) for y in seen)
+    found.assigned.extend((call.operands[0], _value(call.operands[1], plan)) for call in values.values())
+    found.results.extend(_value(slot, plan) for slot in results)
     return found
 
 
@@ -120,22 +119,22 @@ def _assigns(call: LoweredOp) -> bool:
     return isinstance(call, Kernel) and call.record.primitive is assigned
 
 
-def _value(slot: Slot, builder: Builder) -> Placed:
-    return Placed(builder.addressed[slot.key], slot)
+def _value(slot: Slot, plan: MemoryPlan) -> Placed:
+    return Placed(plan.address(slot), slot)
 
 
-def _bring(found: StepLayout, x: Slot, to: Slot, numbers: Any, held: Any, builder: Builder) -> bool:
+def _bring(found: StepLayout, x: Slot, to: Slot, numbers: Any, held: Any, plan: MemoryPlan) -> bool:
     """Note the source of a value at a known address; False for a Variable in another dtype, or a value for Python alone."""
-    if to.key not in builder.addressed:
+    if to.key not in plan.addressed:
         return False
-    place = builder.addressed[to.key]
+    place = plan.address(to)
     if x.key in held:
         found.reads.append((held[x.key], place))
         return x.dtype == to.dtype
     elif x.key in numbers:
         found.arguments.append(Placed(place, to, numbers[x.key]))
     else:
-        found.made.append(Placed(place, to, builder.registers[x.key]))
+        found.made.append(Placed(place, to, plan.registers[x.key]))
     return True
 
 
@@ -267,8 +266,8 @@ class _Run:
 
     def make(self, step: int) -> None:
         """Let Python compute its inputs for a step."""
-        for closure, quiet, _ in self._layout.closures:
-            if quiet:
+        for call, closure in self._layout.closures:
+            if call.quiet:
                 quiet_context().run(closure, self.registers)
             else:
                 closure(self.registers)
@@ -376,10 +375,10 @@ Threads must wait for kernels that write in place, so that none sees a value cha
 """
 
 
-def link(program: Program, steps: Sequence[Step], builder: Builder) -> tuple[list[tuple[Any, Closure]], InARow | None]:
+def link(program: Program, steps: Sequence[Step], plan: MemoryPlan) -> tuple[list[tuple[Any, Closure]], InARow | None]:
     """The steps of a program, consecutive kernels as one segment, and those that write in place as a commit."""
     trains = any("optimizer" in record.params for record in program.records)
-    joined = list(_in_segments(steps, builder, trains))
+    joined = list(_in_segments(steps, plan, trains))
     segments = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
     flat = [call for call, _ in steps if isinstance(call, AssignFlat)]
     if len(segments) != 1:  # a view of an empty array is made by Python, between kernels
@@ -393,8 +392,8 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> tuple[lis
     (calls, _), flats = joined[at], {x.key for call in flat for x in flats_of(call.record)}
     long = sum(call.seconds for call in calls) > HOLDING
     computing = [call for call in calls if long and not {y.key for y in call.results} <= flats]
-    writing = Segment([call for call in calls if call not in computing], builder, holds=True, flushes=True)
-    exported = [register for call in calls if call not in computing for register in builder.exported(call)]
+    writing = Segment([call for call in calls if call not in computing], plan, holds=True, flushes=True)
+    exported = [register for call in calls if call not in computing for register in plan.copied_out(call)]
     counting = [closure for _, closure in joined[first:at]]
     after = [closure for calls, closure in joined[at + 1 :] if not isinstance(calls[0], AssignFlat)]
     assigning = [closure for closure in after if type(closure) is not Drop]  # an interrupted assignment is done again
@@ -403,18 +402,18 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> tuple[lis
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
     commit = Commit(counting, writing, exported, assigning, counters)
     if computing:
-        return [*before, (computing[0], _closure(computing, builder, trains)), (calls[0], commit)], None
+        return [*before, (computing[0], _closure(computing, plan, trains)), (calls[0], commit)], None
     late = [one[0] for one, _ in joined[at + 1 :]]
-    layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
+    layout = layout_of(program, before, late, plan)
     if layout is None:
         return [*before, (calls[0], commit)], None
-    made = [call for *_, call in layout.closures]
+    made = [call for call, _ in layout.closures]
     parts = [call.record.params.get("part") for call in (*made, *(one[0] for one, _ in joined[first:at]))]
     whole = len(parts) == 2 and parts[0] is parts[1] and len(layout.made) == len(made[0].results)
     return [*before, (calls[0], commit)], InARow(layout, commit, parts[0] if whole else None)
 
 
-def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:
+def _in_segments(steps: Sequence[Step], plan: MemoryPlan, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:
     """Closures with the calls that they carry out."""
     waiting: list[KernelCall] = []
     for call, closure in steps:
@@ -422,18 +421,18 @@ def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Itera
             waiting.append(call)
             continue
         if waiting:
-            yield waiting, _closure(waiting, builder, trains)
+            yield waiting, _closure(waiting, plan, trains)
             waiting = []
         yield [call], closure
     if waiting:
-        yield waiting, _closure(waiting, builder, trains)
+        yield waiting, _closure(waiting, plan, trains)
 
 
-def _closure(calls: Sequence[KernelCall], builder: Builder, trains: bool) -> Closure:
-    exported = [register for call in calls for register in builder.exported(call)]
-    given_out = {y.key: y for call in calls for y in call.results if y.key in builder.plan.given_out}
-    closure = exporting(Segment(calls, builder, flushes=trains), exported)
-    made = [(builder.registers[key], builder.address(y), y) for key, y in given_out.items()]
+def _closure(calls: Sequence[KernelCall], plan: MemoryPlan, trains: bool) -> Closure:
+    exported = [register for call in calls for register in plan.copied_out(call)]
+    given_out = {y.key: y for call in calls for y in call.results if y.key in plan.given_out}
+    closure = exporting(Segment(calls, plan, flushes=trains), exported)
+    made = [(plan.registers[key], plan.address(y), y) for key, y in given_out.items()]
     return _into_new_memory(closure, made) if made else closure
 
 

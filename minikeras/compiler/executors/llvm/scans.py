@@ -18,7 +18,7 @@ from ...recorder import recorded
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop
 from ..numpy.lowering import Bind, Call, LoweredOp
-from ..numpy.memory_plan import RunMemory
+from ..numpy.memory_plan import MemoryPlan, RunMemory
 from .calls import KernelCall
 from .segment import Around, Placed, Segment, copy_to
 
@@ -39,9 +39,9 @@ def scan_of(
     if not length or program is None:
         return None
     program, calls = encode(optimized(program, native=True))
-    builder = Builder(program, calls)
-    step = _Step.of(program, builder, len(body.carried))
-    return None if step is None else KernelScan(step, builder, len(body.carried), len(body.sliced), (length, reverse, flushes))
+    plan = MemoryPlan(program, calls)
+    step = _Step.of(program, Builder(plan, calls), len(body.carried))
+    return None if step is None else KernelScan(step, plan, len(body.carried), len(body.sliced), (length, reverse, flushes))
 
 
 def _program_of(body: LoopBody) -> Program | None:
@@ -82,7 +82,7 @@ class _Step(NamedTuple):
     @classmethod
     def of(cls, program: Program, builder: Builder, carried: int) -> _Step | None:
         """The step of a program; None if Python has a part in it."""
-        arguments = {slot.key: number for number, slot in enumerate(program.arguments)}
+        arguments, plan = {slot.key: number for number, slot in enumerate(program.arguments)}, builder.plan
         calls: list[KernelCall] = []
         given: list[Placed] = []
         for call, closure in builder.steps():
@@ -95,7 +95,7 @@ class _Step(NamedTuple):
                 number = arguments.get(source.key)
                 if number is None or (number < carried and source.dtype != to.dtype):
                     return None
-                given.append(Placed(builder.address(to), to, number))
+                given.append(Placed(plan.address(to), to, number))
             else:
                 return None
         made = {y.key for call in calls for y in call.results}
@@ -104,9 +104,8 @@ class _Step(NamedTuple):
         if order is None or any(source is not None and source >= carried for source in sources):
             return None  # swapped values, a constant, or a slice as it is
         for call in calls:
-            call.places(builder.address)
-        plan = builder.plan
-        viewed = {plan.root(key) for key in builder.addressed if plan.root(key) != key}
+            call.places(plan.address)
+        viewed = {plan.root(key) for key in plan.addressed if plan.root(key) != key}
         if any(one.slot.key in viewed for one in given):
             return None
         return cls(calls, given, list(program.results), order, arguments, made - viewed)
@@ -130,33 +129,32 @@ class KernelScan:
 
     Args:
         step: its kernels.
-        builder: knows the places of values.
+        plan: knows the places of values.
         carried, sliced: the numbers of such operands; those behind them are the same in each step.
         how: the number of steps, whether they go backwards, and whether subnormal numbers count as 0.
     """
 
-    def __init__(self, step: _Step, builder: Builder, carried: int, sliced: int, how: tuple[int, bool, bool]) -> None:
+    def __init__(self, step: _Step, plan: MemoryPlan, carried: int, sliced: int, how: tuple[int, bool, bool]) -> None:
         self._step, self._carried, self._sliced = step, carried, sliced
         self._length, self._reverse, flushes = how
-        self._segment = Segment(step.calls, builder, flushes=flushes)
-        self._memory = builder.plan, builder.registers, builder.first, builder.addressed
+        self._segment, self._plan = Segment(step.calls, plan, flushes=flushes), plan
         self._idle: list[RunMemory] = []
         self._rows: dict[int, int] = {}
         """By the position of a result, the place that moves over its rows; the others are copied there."""
         for number, slot in enumerate(step.results[carried:], carried):
-            if slot.key in step.movable and builder.address(slot) not in self._rows.values():
-                self._rows[number] = builder.address(slot)
+            if slot.key in step.movable and plan.address(slot) not in self._rows.values():
+                self._rows[number] = plan.address(slot)
         moved = {step.results[number].key for number in self._rows}
-        own = {y.key: y for y in step.results if y.key in builder.plan.given_out and y.key not in moved}
-        self._own = [(builder.address(y), y) for y in own.values()]
+        own = {y.key: y for y in step.results if y.key in plan.given_out and y.key not in moved}
+        self._own = [(plan.address(y), y) for y in own.values()]
         """Large values that are carried, for which the plan has no memory, by their places."""
-        self._places = len(builder.addressed)
+        self._places = len(plan.addressed)
 
     def __call__(self, *arrays: Array) -> None:
         """Carry out all steps. The arrays are the operands, then those for the results."""
         count = len(self._step.arguments)
         operands, results = arrays[:count], arrays[count:]
-        memory = self._idle.pop() if self._idle else RunMemory(*self._memory)
+        memory = self._idle.pop() if self._idle else RunMemory(self._plan)
         try:
             memory.begin()
             job = self._segment.job_of(memory, self, self._around, self._length)
@@ -197,7 +195,7 @@ class KernelScan:
         step, moves, last = self._step, [], []
         direction = -1 if self._reverse else 1
         homes = {key: self._places + number for key, number in step.arguments.items() if number < self._carried}
-        places = {**self._memory[3], **homes}
+        places = self._plan.addressed | homes
         for place, slot, source in step.given:
             if self._is_sliced(source):
                 moves.append((place, direction * slot.bytes))

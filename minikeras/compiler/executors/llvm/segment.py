@@ -18,8 +18,7 @@ from ...ir import Slot
 from ...loop_ir.elements import elements_nest
 from ...loop_ir.reductions import copy_body
 from ...render.llvm import NestKernel
-from ..numpy.builder import Builder
-from ..numpy.memory_plan import RunMemory
+from ..numpy.memory_plan import MemoryPlan, RunMemory
 from ..numpy.replay import Closure, copy_of
 from . import jit
 from .calls import SHARED, KernelCall
@@ -76,7 +75,7 @@ class Segment:
 
     Args:
         calls: the kernels.
-        builder: knows the places of slots.
+        plan: knows the places of slots.
         holds: whether Python's other threads wait.
         flushes: whether subnormal numbers count as 0, as for a step of training: what is left of a mean that decays would cost
             0.1 us for each element in every step.
@@ -84,9 +83,9 @@ class Segment:
 
     __slots__ = ("_flushes", "_holds", "_instructions", "_one_thread", "_seconds")
 
-    def __init__(self, calls: Sequence[KernelCall], builder: Builder, holds: bool = False, flushes: bool = False) -> None:
+    def __init__(self, calls: Sequence[KernelCall], plan: MemoryPlan, holds: bool = False, flushes: bool = False) -> None:
         functions = jit.addresses([call.kernel for call in calls])
-        operands = [call.places(builder.address) for call in calls]
+        operands = [call.places(plan.address) for call in calls]
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
         products = any(call.kernel.multiplies and call.seconds >= SHARED for call in calls)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Record, State, Variable, Write, assigned, brought_together, namespace, read_variable, to_device
-from ...ir import Program, Slot, slots_in
+from ....core import Record, Variable, Write, assigned, brought_together, namespace, read_variable, to_device
+from ...ir import Program, slots_in
 from ...planning import address_of, touched
-from .blocks import put
 from .lowering import AssignFlat, Bind, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View, kernel_of
 from .memory_plan import MemoryPlan
 from .replay import Closure, Replay, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
@@ -20,44 +19,28 @@ Step = tuple[Any, Closure | None]
 """A call and its closure; None for an addressed call, which waits for a linker."""
 
 
-Linker = Callable[[Program, Sequence[Step], "Builder"], tuple[Sequence[tuple[Any, Closure]], Any]]
+Linker = Callable[[Program, Sequence[Step], MemoryPlan], tuple[Sequence[tuple[Any, Closure]], Any]]
 """A function that makes closures of addressed calls: all calls with their closures, and `in_a_row` as for `Replay`."""
 
 
 def build(program: Program, calls: Sequence[LoweredOp], link: Linker | None = None) -> Replay:
     """A program and its lowered instructions, ready to run."""
-    builder = Builder(program, calls)
-    steps: Any = list(builder.steps())
-    steps, in_a_row = (steps, None) if link is None else link(program, steps, builder)
-    return Replay(
-        program,
-        [(call, closure, is_quiet(call)) for call, closure in steps],
-        (builder.plan, builder.registers, builder.first, builder.addressed),
-        exact=link is None,
-        in_a_row=in_a_row,
-    )
+    plan = MemoryPlan(program, calls)
+    steps: Any = list(Builder(plan, calls).steps())
+    steps, in_a_row = (steps, None) if link is None else link(program, steps, plan)
+    return Replay(program, steps, plan, exact=link is None, in_a_row=in_a_row)
 
 
 class Builder:
     """Makes closures over registers.
 
-    Attributes:
-        plan: of memory.
-        registers: by key of a slot, the number of its register. 0 is for the memory of the run, the arguments follow.
-        first: the registers before a run: the constants.
-        addressed: by key, the position of a slot among the addresses.
+    Args:
+        plan: of the registers and of memory.
+        calls: the program.
     """
 
-    def __init__(self, program: Program, calls: Sequence[LoweredOp]) -> None:
-        self.plan = MemoryPlan(program, calls)
-        self.registers: dict[int, int] = {}
-        self.first: list[Any] = [None]
-        self.addressed: dict[int, int] = {}
-        self._calls = calls
-        for slot in (*program.slots(), *(x for call in calls for x in touched(call))):
-            if slot.key not in self.registers:
-                self.registers[slot.key] = len(self.first)
-                self.first.append(slot.array)
+    def __init__(self, plan: MemoryPlan, calls: Sequence[LoweredOp]) -> None:
+        self.plan, self._registers, self._calls = plan, plan.registers, calls
 
     def steps(self) -> Iterator[Step]:
         """The closures, in order."""
@@ -70,44 +53,29 @@ class Builder:
                 if closure is not None:
                     yield call, closure
             if position in dropped:
-                yield call, Drop([self.registers[key] for key in dropped[position]])
-
-    def address(self, slot: Slot) -> int:
-        """The position of a slot among the addresses."""
-        return self.addressed.setdefault(slot.key, len(self.addressed))
-
-    def exported(self, call: LoweredOp) -> list[int]:
-        """The registers of results that leave the program as copies."""
-        return [self.registers[y.key] for y in call.results if y.key in self.plan.exported]
-
-    def _register(self, x: Any) -> int:
-        """The register of an operand; a number gets one of its own."""
-        if isinstance(x, Slot):
-            return self.registers[x.key]
-        self.first.append(x)
-        return len(self.first) - 1
+                yield call, Drop([self._registers[key] for key in dropped[position]])
 
     # By kind of call; None for one that needs no run --------------------------------------------------------------------------
 
     def _call(self, call: Call) -> Closure:
         """A call that writes into memory that exists, or that is made for it."""
-        operands, results = [self._register(x) for x in call.operands], [self.registers[y.key] for y in call.results]
-        made = [(self.registers[y.key], y) for y in call.results if y.key in self.plan.fresh]
+        operands, results = list(map(self.plan.register, call.operands)), [self._registers[y.key] for y in call.results]
+        made = [(self._registers[y.key], y) for y in call.results if y.key in self.plan.fresh]
         closure = writing_into(call.function, [*operands, *results])
         if made:
             return with_memory(closure, made)
-        return exporting(closure, self.exported(call))
+        return exporting(closure, self.plan.copied_out(call))
 
     def _view(self, call: View) -> Closure | None:
         if not self.plan.runs(call):
             return None
         (x,), (y,) = call.operands, call.results
         function = (lambda array: copy_of(call.function(array))) if y.key in self.plan.copied else call.function
-        return giving_one(function, [self.registers[x.key]], self.registers[y.key])
+        return giving_one(function, [self._registers[x.key]], self._registers[y.key])
 
     def _bind(self, call: Bind) -> Closure:
         (x,), (y,) = call.operands, call.results
-        source, to, place, dtype = self.registers[x.key], self.registers[y.key], self.address(y), y.dtype
+        source, to, place, dtype = self._registers[x.key], self._registers[y.key], self.plan.address(y), y.dtype
 
         def bind(registers: list[Any]) -> None:
             array = registers[to] = np.ascontiguousarray(registers[source], dtype)
@@ -126,8 +94,8 @@ class Builder:
     def _flatten(self, call: FlattenKernel) -> Closure | None:
         """Copy the operands that are not written directly into the flat array."""
         (whole,), layout = call.results, call.record.params["layout"]
-        to, operands = self.registers[whole.key], enumerate(call.operands)
-        moved = [(self.registers[x.key], number) for number, x in operands if not self.plan.lies_inside(x, whole)]
+        to, operands = self._registers[whole.key], enumerate(call.operands)
+        moved = [(self._registers[x.key], number) for number, x in operands if not self.plan.lies_inside(x, whole)]
 
         def gather(registers: list[Any]) -> None:
             pieces = layout.pieces(registers[to])
@@ -143,16 +111,16 @@ class Builder:
             return special(self, record)
         operands = {x.xp for x in slots_in(record.inputs)}
         xp = next((x.xp for x in touched(call) if x.shape is not None and (len(operands) < 2 or x.xp is not np)), np)
-        function, inputs = kernel_of(record, xp), [self._register(x) for x in call.operands]
+        function, inputs = kernel_of(record, xp), list(map(self.plan.register, call.operands))
         if len(operands) > 1 and not record.primitive.mixed:
             own, name = function, record.primitive.name  # of arrays on a device and numbers of the host
             function = lambda *arrays: own(*brought_together(name, arrays)[1])
-        results = [self.registers[y.key] for y in call.results]
+        results = [self._registers[y.key] for y in call.results]
         several = type(record.outputs) is tuple
         return giving_several(function, inputs, results) if several else giving_one(function, inputs, results[0])
 
     def _reading(self, record: Record) -> Closure:
-        variable, to = record.inputs[0], self.registers[record.outputs.key]
+        variable, to = record.inputs[0], self._registers[record.outputs.key]
 
         def read(registers: list[Any]) -> None:
             registers[to] = variable.array
@@ -162,7 +130,7 @@ class Builder:
     def _assignment(self, record: Record) -> Closure:
         variable, value = record.inputs
         combine, xp = _COMBINATIONS[record.params["conversion"]], namespace(variable.array)
-        register = None if isinstance(value, Variable) else self.registers[value.key]
+        register = None if isinstance(value, Variable) else self._registers[value.key]
         moves = register is not None and value.xp is not xp
 
         def assign(registers: list[Any]) -> None:
@@ -203,13 +171,3 @@ _CLOSURES: dict[type[LoweredOp], Callable[[Builder, Any], Closure | None]] = {
 }
 _VARIABLES = {read_variable: Builder._reading, assigned: Builder._assignment}
 """Closures for reads and assignments of Variables, without the primitives' kernels."""
-
-
-def is_quiet(call: LoweredOp) -> bool | None:
-    """True if a call runs without NumPy's warnings, as kernels do and effects do not; None if NumPy cannot warn."""
-    if isinstance(call, Call):
-        return None if call.addressed or call.function is put else True
-    primitive = call.record.primitive
-    if isinstance(call, (View, Bind, FlattenKernel)) or State.OPERANDS in (*primitive.reads, *primitive.writes):
-        return None
-    return False if primitive.effect else primitive.may_warn or None

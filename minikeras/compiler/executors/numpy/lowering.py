@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Primitive, Record, is_short, operations
+from ....core import Primitive, Record, State, is_short, operations
 from ....core.ops.contractions import LONG
 from ....parallel import WORTHWHILE, product
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
 from ...passes.inlining import add_at, take_at
 from ...variable_storage import assign_flat, flats_of, flatten, part, read_flat, variables_of
-from .blocks import BlockLoop, Uses, copied, writing
+from .blocks import BlockLoop, Uses, copied, put, writing
 
 # What instructions are lowered to: calls, each with operands, results and the instruction that it comes from.
 
@@ -33,7 +33,10 @@ class LoweredOp:
         operands: slots, Variables and Python numbers.
         results: slots.
         record: the instruction that it comes from.
+        quiet: whether it runs without NumPy's warnings, as kernels do and effects do not; None if NumPy cannot warn.
     """
+
+    quiet: bool | None = None
 
     def __init__(self, operands: Sequence[Any], results: Sequence[Slot], record: Record) -> None:
         self.operands, self.results, self.record = operands, results, record
@@ -60,6 +63,7 @@ class Call(LoweredOp):
     ) -> None:
         super().__init__(operands, results, record)
         self.function, self.may_alias = function, may_alias or [()] * len(results)
+        self.quiet = None if self.addressed or function is put else True
 
 
 class View(LoweredOp):
@@ -82,6 +86,8 @@ class Kernel(LoweredOp):
 
     def __init__(self, record: Record) -> None:
         super().__init__(record.inputs, outputs_of(record), record)
+        if State.OPERANDS not in (*record.primitive.reads, *record.primitive.writes):
+            self.quiet = False if record.primitive.effect else record.primitive.may_warn or None
 
     @property
     def escapes(self) -> bool:
@@ -109,6 +115,10 @@ class FlattenKernel(Kernel):
     """A flat array of the operands, which may be written directly into it."""
 
     escapes = False
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.quiet = None
 
 
 KINDS: dict[Primitive, type[Kernel]] = {read_flat: ReadFlat, assign_flat: AssignFlat, flatten: FlattenKernel}

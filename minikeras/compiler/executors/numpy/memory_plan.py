@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,9 @@ class MemoryPlan:
     """The places of a program's values.
 
     Attributes:
+        registers: by key of a slot, the number of its register. 0 is for the memory of the run, the arguments follow.
+        first: the registers before a run: the constants.
+        addressed: by key, the position of a slot among the addresses.
         views: by key, the views of memory that exists before the run. Bases come before views.
         bound: keys of values that lie in memory of the caller.
         reads, writes: keys of flat arrays that are read from Variables, and that are assigned to them.
@@ -49,6 +52,12 @@ class MemoryPlan:
 
     def __init__(self, program: Program, calls: Sequence[LoweredOp]) -> None:
         self._calls = calls
+        self.registers: dict[int, int] = {}
+        self.first: list[Any] = [None]
+        self.addressed: dict[int, int] = {}
+        for slot in (*program.slots(), *(x for call in calls for x in touched(call))):
+            if slot.key not in self.registers:
+                self.registers[slot.key] = self.register(slot.array)
         self._results = {x.key for x in slots_in(program.results)}
         self._written = {y.key: y for call in calls if isinstance(call, Call) for y in call.results}
         self.reads = {y.key for call in calls if isinstance(call, ReadFlat) for y in call.results}
@@ -68,6 +77,17 @@ class MemoryPlan:
         own = {key: (slots[key], start) for key, start in self.arena.offsets.items()}
         within = {key: (slots[key], own[whole.key][1] + start) for key, (whole, start) in self._inside.items()}
         self.placed = own | within
+
+    def register(self, x: Any) -> int:
+        """The register of an operand; a number gets one of its own."""
+        if isinstance(x, Slot):
+            return self.registers[x.key]
+        self.first.append(x)
+        return len(self.first) - 1
+
+    def address(self, slot: Slot) -> int:
+        """The position of a slot among the addresses."""
+        return self.addressed.setdefault(slot.key, len(self.addressed))
 
     def root(self, key: int) -> int:
         """The value that another one is a view of; itself for one that is no view."""
@@ -147,6 +167,10 @@ class MemoryPlan:
         """True if a value is written directly into that flat array."""
         return slot.key in self._inside and self._inside[slot.key][0] is whole
 
+    def copied_out(self, call: LoweredOp) -> list[int]:
+        """The registers of results that leave the program as copies."""
+        return [self.registers[y.key] for y in call.results if y.key in self.exported]
+
     def runs(self, view: View) -> bool:
         """True if a view is made in each run."""
         (y,) = view.results
@@ -204,28 +228,18 @@ def arranged(flat: Array, slot: Slot) -> Array:
 class FlatRegisters(FlatVariables):
     """Flattened Variables, bound with the views of them that the program reads to registers and addresses."""
 
-    __slots__ = (
-        *("_addressed", "_bound", "_flats", "_numbers", "_read", "_reads", "_registers"),
-        *("_views", "_wanted", "_written"),
-    )
+    __slots__ = ("_bound", "_flats", "_numbers", "_plan", "_read", "_reads", "_views", "_wanted", "_written")
 
-    def __init__(
-        self,
-        access: FlatAccess,
-        views: Sequence[View],
-        wanted: set[int],
-        registers: Mapping[int, int],
-        addressed: Mapping[int, int],
-    ) -> None:
+    def __init__(self, access: FlatAccess, views: Sequence[View], wanted: set[int], plan: MemoryPlan) -> None:
         reading, writing = access
         record = next(call.record for call in access if call is not None)
         in_place = writing is not None and writing.in_place
         super().__init__(variables_of(record), record.params["layout"], in_place)
         self._reads = [slot.key for slot in reading.results] if reading else []
-        self._views, self._wanted, self._registers, self._addressed = views, wanted, registers, addressed
+        self._views, self._wanted, self._plan = views, wanted, plan
         written = [slot.key for slot in flats_of(writing.record)] if writing else []
-        self._flats = [registers[key] for key in written]
-        self._numbers = np.array([addressed[key] for key in written if key in addressed], np.int64)
+        self._flats = [plan.registers[key] for key in written]
+        self._numbers = np.array([plan.addressed[key] for key in written if key in plan.addressed], np.int64)
         self._bound: dict[int, Any] = {}
         """The values for registers and addresses, by the identity of a buffer that is read, with that buffer."""
         self._written: FlatBuffer | None = None
@@ -269,20 +283,14 @@ class FlatRegisters(FlatVariables):
         arrays = dict(zip(self._reads, buffer.memory.flats, strict=True))
         for view in self._views:
             arrays[view.results[0].key] = view.function(arrays[view.operands[0].key])
-        wanted = {key: array for key, array in arrays.items() if key in self._addressed}
-        numbers = np.array([self._addressed[key] for key in wanted], np.int64)
+        wanted = {key: array for key, array in arrays.items() if key in self._plan.addressed}
+        numbers = np.array([self._plan.addressed[key] for key in wanted], np.int64)
         addresses = np.array([array.ctypes.data for array in wanted.values()], np.int64)
-        return [(self._registers[key], array) for key, array in arrays.items() if key in self._wanted], numbers, addresses
+        return [(self._plan.registers[key], array) for key, array in arrays.items() if key in self._wanted], numbers, addresses
 
 
 class RunMemory:
     """The memory of one run at a time: an arena, addresses of values in it, and `flat` Variables in the order of the plan.
-
-    Args:
-        plan: the places of values.
-        registers: by key, the number of a register.
-        first: the registers before a run.
-        addressed: by key, the position among the addresses, for values whose address is wanted.
 
     Attributes:
         registers: a run works on a copy.
@@ -291,10 +299,8 @@ class RunMemory:
         committed: whether the run has made its commit.
     """
 
-    def __init__(
-        self, plan: MemoryPlan, registers: Mapping[int, int], first: Sequence[Any], addressed: Mapping[int, int]
-    ) -> None:
-        first = list(first)
+    def __init__(self, plan: MemoryPlan) -> None:
+        first, registers, addressed = list(plan.first), plan.registers, plan.addressed
         arena = memory_of(plan.arena.size)
         for key, (slot, start) in plan.placed.items():
             first[registers[key]] = arranged(arena[start : start + slot.bytes].view(slot.dtype), slot)
@@ -312,7 +318,7 @@ class RunMemory:
         self.flat = []
         for access in plan.flat:
             views = [view for y in (access.reading.results if access.reading else ()) for view in of_variables[y.key]]
-            self.flat.append(FlatRegisters(access, views, wanted, registers, addressed))
+            self.flat.append(FlatRegisters(access, views, wanted, plan))
         self.committed = False
         self.registers, self.addresses = first, addresses
         self.jobs: dict[Any, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -197,9 +197,8 @@ class Replay:
 
     Args:
         program: the program.
-        steps: closures over registers, each with its call and whether it runs without NumPy's warnings, as kernels do; None
-            where that makes no difference.
-        memory: the arguments of `RunMemory`.
+        steps: closures over registers, each with its call.
+        plan: of the memory of a run.
         exact: whether it gives the bits of an eager run.
         in_a_row: `in_a_row(memory, batches, start, count, stacked, rollback)` carries out several runs as one call, if it can.
     """
@@ -209,19 +208,18 @@ class Replay:
     def __init__(
         self,
         program: Program,
-        steps: Sequence[tuple[LoweredOp, Closure, bool | None]],
-        memory: tuple[MemoryPlan, Mapping[int, int], Sequence[Any], Mapping[int, int]],
+        steps: Sequence[tuple[LoweredOp, Closure]],
+        plan: MemoryPlan,
         exact: bool,
         in_a_row: Any = None,
     ) -> None:
-        self.program, self.exact, self._memory, self._in_a_row = program, exact, memory, in_a_row
-        plan, registers, *_ = memory
+        self.program, self.exact, self._plan, self._in_a_row = program, exact, plan, in_a_row
         self.buffers, self.bytes = plan.arena.buffers, plan.arena.size
         """Pieces of memory that are kept from run to run, Variables not counted, and the memory that they take together."""
-        self._sources = [call.record for call, *_ in steps]
+        self._sources = [call.record for call, _ in steps]
         self._parts = _parts_of(steps)
         self._multiplies = any(multiplications(record) >= LONG for record in program.records)
-        self._results = [(registers[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
+        self._results = [(plan.registers[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
         commits = any(access.writing is not None and access.writing.in_place for access in plan.flat)
         self._rollback = rollback_of(program) if commits else None
@@ -299,7 +297,7 @@ class Replay:
         try:
             return self._idle.pop()
         except IndexError:
-            return RunMemory(*self._memory)
+            return RunMemory(self._plan)
 
     def _run(self, memory: RunMemory, arguments: Sequence[Array]) -> list[Any]:
         """The registers after a run."""
@@ -352,16 +350,16 @@ def _carry_out(calls: Iterable[Closure], registers: list[Any]) -> None:
         call(registers)
 
 
-def _parts_of(steps: Sequence[tuple[LoweredOp, Closure, bool | None]]) -> list[tuple[list[Closure], bool, int]]:
+def _parts_of(steps: Sequence[tuple[LoweredOp, Closure]]) -> list[tuple[list[Closure], bool, int]]:
     """Consecutive closures that run alike, whether they run without warnings, and the position of the first.
 
     Each such part is a call in a context of its own, as kernels are in eager runs: 0.15 us, `errstate` takes 1.3. Effects run
     in the caller's, where user code finds its context variables.
     """
     parts: list[tuple[list[Closure], bool, int]] = []
-    for position, (_, closure, quiet) in enumerate(steps):
-        if not parts or quiet not in (None, parts[-1][1]):
-            parts.append(([], quiet or False, position))
+    for position, (call, closure) in enumerate(steps):
+        if not parts or call.quiet not in (None, parts[-1][1]):
+            parts.append(([], call.quiet or False, position))
         parts[-1][0].append(closure)
     return parts
 
