@@ -146,14 +146,14 @@ def on_device(program: Program) -> Executable | None:
     if program.library in (None, np):
         return None
     from .cuda_graph.device import device_of
-    from .cuda_graph.runner import compiled
+    from .cuda_graph.runner import GraphExecutable
     from .cuda_graph.schedule import Unsupported
 
     device = device_of(program.library)
     if device is None:
         return None
     try:
-        executable = compiled(program, device)
+        executable = GraphExecutable(program, device)
         executable.prepare()
     except Exception as error:  # a compiler or a library that fails, in kinds of CuPy's own; the operations still run
         reason = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}: {str(error)[:300]}"

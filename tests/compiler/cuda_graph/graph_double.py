@@ -204,22 +204,18 @@ class Double:
             key: self.view(address, x.shape or (), x.dtype if x.shape is not None else np.float64)
             for key, (address, x) in self._given.items()
         }
-        known = {}
 
         def value(x):
             if not isinstance(x, Slot):
                 return x
-            if x.key in known:
-                return known[x.key]
             array = at[x.key] if x.key in at else np.empty(x.shape, x.dtype)
             return float(array) if x.shape is None else array.reshape(x.shape).copy() if x.shape else array.reshape(())[()]
 
         with np.errstate(all="ignore"):
-            for record in launch.records:
-                results = kernel_of(record, np)(*map(value, record.inputs))
-                results = results if type(record.outputs) is tuple else (results,)
-                results = [getattr(array, "_values", array) for array in results]
-                known |= {y.key: array for y, array in zip(outputs_of(record), results, strict=True)}
+            results = kernel_of(launch.record, np)(*map(value, launch.record.inputs))
+            results = results if type(launch.record.outputs) is tuple else (results,)
+            results = [getattr(array, "_values", array) for array in results]
+            known = {y.key: array for y, array in zip(outputs_of(launch.record), results, strict=True)}
         for kernel in launch.kernels:
             for y in kernel.outputs:
                 if y.key in known:

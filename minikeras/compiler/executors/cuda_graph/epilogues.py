@@ -21,7 +21,7 @@ from .schedule import NodeSchedule
 def add_epilogues(schedule: NodeSchedule, refused: Collection[MatrixProduct]) -> None:
     """Fuse products with the kernels behind or beside them, except into products that are refused."""
     for node in list(schedule.nodes):
-        if isinstance(node, LaunchNode) and len(node.records) == 1:
+        if isinstance(node, LaunchNode):
             _join_bias(schedule, node, refused)
             _join_gradient(schedule, node, refused)
             _join_relu_gradient(schedule, node, refused)
@@ -29,8 +29,7 @@ def add_epilogues(schedule: NodeSchedule, refused: Collection[MatrixProduct]) ->
 
 def _join_bias(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:
     """y = x @ w, then y + b or relu(y + b)."""
-    (record,) = node.records
-    shape, body = elementwise_body(record, DTYPES)
+    shape, body = elementwise_body(node.record, DTYPES)
     epilogue = epilogue_of(body)
     if epilogue is None or len(shape) != 2 or len(node.operands) != 2 or len(node.results) != 1:
         return
@@ -51,7 +50,7 @@ def _join_bias(schedule: NodeSchedule, node: LaunchNode, refused: Collection[Mat
 
 def _join_gradient(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:
     """dw = x^T @ dy, and the sum of dy over its rows."""
-    (record,) = node.records
+    record = node.record
     if (
         record.primitive is not operations.reduce_sum
         or len(node.operands) != 1
@@ -103,7 +102,7 @@ def _relu_gradient(record: Record) -> _ReluGradient | None:
 
 def _join_relu_gradient(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:
     """Let the forward product keep a mask of its ReLU, and the product that computes the gradient read it."""
-    found = _relu_gradient(node.records[0])
+    found = _relu_gradient(node.record)
     if found is None or len({x.dtype for x in slots_in(found)}) > 1:
         return
     forward, backward = _maker(schedule, found.y), _maker(schedule, found.g)

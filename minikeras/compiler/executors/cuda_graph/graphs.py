@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ....core.warnings import logger
 from ...ir import Slot
+from ...render.cuda_functions import PREAMBLE
 from .device import CuPyDevice
 from .lt import MatrixProduct, Operands
 from .memory_plan import DevicePlan
@@ -30,27 +31,22 @@ class NoAlgorithm(Exception):
 
 
 class CompiledKernels:
-    """Kernels, compiled for a device.
+    """Kernels, compiled for a device."""
 
-    Args:
-        device: that runs them.
-        preamble: in front of each module.
-    """
-
-    def __init__(self, device: CuPyDevice, preamble: str) -> None:
-        self._device, self._preamble = device, preamble
+    def __init__(self, device: CuPyDevice) -> None:
+        self._device = device
         self._functions: dict[tuple[int, str], Any] = {}
 
     def add(self, nodes: Sequence[Node]) -> None:
-        """Compile the kernels of nodes as one module."""
+        """Compile the kernels of nodes that are not known yet, as one module."""
         kernels = [kernel for node in nodes if isinstance(node, LaunchNode) for kernel in node.kernels]
-        loaded = self._device.load(assemble(kernels, self._preamble), kernels) if kernels else ()
+        kernels = [kernel for kernel in kernels if kernel.key not in self._functions]
+        loaded = self._device.load(assemble(kernels, PREAMBLE), kernels) if kernels else ()
         self._functions |= {kernel.key: function for kernel, function in zip(kernels, loaded, strict=True)}
 
     def functions(self, launch: LaunchNode) -> list[Any]:
         """The functions of a launch."""
-        if not all(kernel.key in self._functions for kernel in launch.kernels):
-            self.add([launch])
+        self.add([launch])
         return [self._functions[kernel.key] for kernel in launch.kernels]
 
 

@@ -85,10 +85,10 @@ def assemble(kernels: Iterable[CudaKernel], preamble: str = "") -> CudaModule:
 
 
 class LaunchNode(NamedTuple):
-    """Kernels that carry out some instructions, in order."""
+    """Kernels that carry out an instruction, in order."""
 
     kernels: Sequence[CudaKernel]
-    records: Sequence[Record]
+    record: Record
 
     @property
     def operands(self) -> list[Slot]:

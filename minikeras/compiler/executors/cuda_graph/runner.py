@@ -8,13 +8,13 @@ cannot be read, ends CUDA's context with all that is in it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 import numpy as np
 
-from ....core import HeldLocks, Record, Tensor, Variable, assigned, only_checks, operations, restore, snapshot
+from ....core import HeldLocks, Record, Variable, assigned, only_checks, operations, restore, snapshot
 from ....core.arrays import is_array, namespace, to_numpy
 from ....errors import MinikerasError
 from ....types import Array
@@ -24,9 +24,8 @@ from ...loop_ir.fusion import fuse_groups
 from ...passes import optimized
 from ...passes.device import lower_convolutions, on_host
 from ...planning import touched
-from ...render.cuda_functions import PREAMBLE
 from ..numpy.lowering import Kernel, kernel_of
-from ..numpy.replay import Rollback, joined, locks_of, rollback_of
+from ..numpy.replay import leaves_of, locks_of, rollback_of
 from .device import CuPyDevice, Memory
 from .epilogues import add_epilogues
 from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
@@ -44,42 +43,43 @@ STEPS = 8
 
 
 class GraphExecutable:
-    """A program, ready to run on a device; one run at a time.
+    """A recorded program, ready to run on a device as graphs; one run at a time.
 
     Args:
+        recorded: the program, over the device's slots.
         device: where it runs.
-        program: over NumPy's slots.
-        scheduled: gives its nodes, given the products that cublasLt refuses.
-        preamble: in front of its kernels.
-        keys: for new slots.
-        rollback: restores random streams and the state of optimizers.
+
+    Attributes:
+        program: after all passes, over NumPy's slots.
+
+    Raises:
+        Unsupported: if it needs Python where a graph cannot stop.
     """
 
     exact = False
     whole = True
 
-    def __init__(
-        self,
-        device: CuPyDevice,
-        program: Program,
-        scheduled: Callable[[Collection[MatrixProduct]], NodeSchedule],
-        preamble: str,
-        keys: Iterator[int],
-        rollback: Rollback,
-    ) -> None:
-        self.program = program
-        self._device, self._scheduled, self._preamble, self._rollback = device, scheduled, preamble, rollback
-        self._keys, self._locks = keys, locks_of(program)
+    def __init__(self, recorded: Program, device: CuPyDevice) -> None:
+        twin = recorded.over_numpy()
+        program = lower_convolutions(optimized(twin, kinds=DTYPES, graphs=True))
+        self.program = program = fuse_groups(program, TARGET)
+        self._device, self._code, self._hosted = device, CompiledKernels(device), on_host(recorded, twin, program)
+        self._keys, self._locks, rollback = program.unused_keys(), locks_of(program), rollback_of(program)
+        if rollback is None:
+            raise Unsupported("code of the user may change state in the middle of a step")
+        self._rollback = rollback
         self._refused: set[MatrixProduct] = set()
+        """Products that cublasLt does not carry out."""
         self._follow()
 
     def _follow(self) -> None:
         """Make a schedule and all that depends on it."""
-        schedule = self._scheduled(self._refused)
+        schedule = NodeSchedule(self.program, self._hosted, self._keys, self._refused)
+        add_epilogues(schedule, self._refused)
+        schedule.commit()
         self.schedule, self.plan = schedule, DevicePlan(self.program, schedule)
         self._homes = [HomeVariables(self._device, home, schedule.assigns(home)) for home in schedule.homes]
         self._rows = RowGather(self._device, self.program, schedule, self.plan)
-        self._compiled: CompiledKernels | None = None
         self._memory: Memory | None = None
         self._graphs: Graphs | None = None
         self._known: dict[tuple[int, ...], Graphs] = {}
@@ -122,7 +122,7 @@ class GraphExecutable:
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors, and other values as they are."""
         with HeldLocks(self._locks), self._device.joined():
-            return self._leaves(self._run(arguments))
+            return leaves_of(self.program, [self._run(arguments)])
 
     def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
         """Several runs in turn, some as one graph where the rows of a data set are on the device."""
@@ -138,11 +138,7 @@ class GraphExecutable:
                     together, arrays = 1, self._run(batches.arguments(position))
                 parts = [*parts, [namespace(array).stack([array]) for array in arrays]] if stacked else [arrays]
                 position += together
-        return self._leaves([joined(arrays) if stacked else arrays[0] for arrays in zip(*parts, strict=True)])
-
-    def _leaves(self, arrays: Sequence[Array]) -> list[Any]:
-        given = iter(arrays)
-        return [Tensor(next(given)) if isinstance(x, Slot) else x for x in self.program.results]
+        return leaves_of(self.program, parts, stacked)
 
     # A run --------------------------------------------------------------------------------------------------------------------
 
@@ -204,7 +200,8 @@ class GraphExecutable:
         """The graphs for the present places of Variables."""
         while (places := tuple([home.settle() for home in self._homes])) not in self._known:
             runs = 0 if self._graphs is None else self._graphs.runs
-            graphs = Graphs(self._device, self._code(), self.plan, self._bases(places), runs)
+            self._code.add(self.schedule.nodes)
+            graphs = Graphs(self._device, self._code, self.plan, self._bases(places), runs)
             try:
                 graphs.try_products(self.schedule.nodes)
             except NoAlgorithm as error:
@@ -231,12 +228,6 @@ class GraphExecutable:
     def _at(self, base: int) -> int:
         assert self._graphs is not None
         return self._graphs.bases[base].address
-
-    def _code(self) -> CompiledKernels:
-        if self._compiled is None:
-            self._compiled = CompiledKernels(self._device, self._preamble)
-            self._compiled.add(self.schedule.nodes)
-        return self._compiled
 
     def _carry_out(self, call: Kernel, values: dict[int, Any], made: Array) -> None:
         """Let Python carry out an instruction; numbers and values on the host go to their places in the step's values."""
@@ -358,33 +349,5 @@ class RowGather:
             if x.bytes:
                 batch = Slot(x.key, (count, *column.shape[1:]), x.dtype)
                 record = Record(operations.gather_rows, [source, rows], {"axis": -len(column.shape)}, batch)
-                nodes.append(LaunchNode(Emitter(keys).kernels(record) or [], [record]))
+                nodes.append(LaunchNode(Emitter(keys).kernels(record) or [], record))
         return Gathering(object(), nodes)
-
-
-# From a recorded program of a device to its executable.
-
-
-def compiled(program: Program, device: CuPyDevice) -> GraphExecutable:
-    """A recorded program, ready to run as graphs.
-
-    Raises:
-        Unsupported: if it needs Python where a graph cannot stop.
-    """
-    recorded, twin = program, program.over_numpy()
-    program = optimized(twin, kinds=DTYPES, graphs=True)
-    program = fuse_groups(lower_convolutions(program), TARGET)
-    hosted = on_host(recorded, twin, program)
-    rollback = rollback_of(program)
-    if rollback is None:
-        raise Unsupported("code of the user may change state in the middle of a step")
-    keys = program.unused_keys()
-    generate = Emitter(keys).kernels
-
-    def scheduled(refused: Collection[MatrixProduct]) -> NodeSchedule:
-        schedule = NodeSchedule(program, hosted, keys, generate, refused)
-        add_epilogues(schedule, refused)
-        schedule.commit()
-        return schedule
-
-    return GraphExecutable(device, program, scheduled, PREAMBLE, keys, rollback)

@@ -19,10 +19,7 @@ from ...planning import aliases_of
 from ...variable_storage import assign_flat, columns_of, flats_of, flatten, part, read_flat, variables_of
 from ..numpy.lowering import Kernel
 from .lt import KINDS, MatrixProduct
-from .nodes import CopyNode, CudaKernel, LaunchNode, Node, ProductNode
-
-Generator = Callable[[Record], Sequence[CudaKernel] | None]
-"""A function from an instruction to its kernels; None if there are none."""
+from .nodes import CopyNode, Emitter, LaunchNode, Node, ProductNode
 
 
 class Unsupported(Exception):
@@ -53,7 +50,6 @@ class NodeSchedule:
         program: over NumPy's slots.
         hosted: keys of slots whose values are on the host.
         keys: for new slots.
-        generate: writes kernels.
         refused: products that cublasLt does not carry out.
 
     Attributes:
@@ -65,12 +61,7 @@ class NodeSchedule:
     """
 
     def __init__(
-        self,
-        program: Program,
-        hosted: Collection[int],
-        keys: Iterator[int],
-        generate: Generator,
-        refused: Collection[MatrixProduct] = (),
+        self, program: Program, hosted: Collection[int], keys: Iterator[int], refused: Collection[MatrixProduct] = ()
     ) -> None:
         self.first: list[Kernel] = []
         self.last: list[Kernel] = []
@@ -78,7 +69,7 @@ class NodeSchedule:
         self.views: dict[int, tuple[Slot, int]] = {}
         self.inside: dict[int, tuple[Slot, int]] = {}
         self.exported: list[Slot] = []
-        self.hosted, self._generate, self._keys, self._refused = hosted, generate, keys, refused
+        self.hosted, self._emitter, self._keys, self._refused = hosted, Emitter(keys), keys, refused
         self._turned: dict[int, Slot] = {}
         """Matrices that are transposes of others, as long as only products read them."""
         self._early = {slot.key for slot in program.slots() if slot.array is not None} | {x.key for x in program.arguments}
@@ -154,11 +145,11 @@ class NodeSchedule:
 
     def _compute(self, record: Record) -> None:
         plain = Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs)
-        kernels = self._generate(plain)
+        kernels = self._emitter.kernels(plain)
         if kernels is None:
             self._call(plain)
         elif kernels:
-            self.nodes.append(LaunchNode(kernels, [plain]))
+            self.nodes.append(LaunchNode(kernels, plain))
 
     def _plain(self, x: Any) -> Any:
         """A contiguous operand: a transposed matrix is written out unless a product reads it."""

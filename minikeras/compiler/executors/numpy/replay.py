@@ -254,8 +254,7 @@ class Replay:
                     parts.append(found)
             finally:
                 self._idle.append(memory)
-        leaves = iter([joined(arrays) if stacked else arrays[0] for arrays in zip(*parts, strict=True)])
-        return [constant if number is None else Tensor(next(leaves)) for number, constant in self._results]
+        return leaves_of(self.program, parts, stacked)
 
     def _calls(
         self, memory: RunMemory, batches: RowBatches, keep_state: Callable[[], None], stacked: bool
@@ -364,9 +363,11 @@ def _parts_of(steps: Sequence[tuple[LoweredOp, Closure]]) -> list[tuple[list[Clo
     return parts
 
 
-def joined(stacks: Sequence[Array]) -> Array:
-    """Stacks joined to one."""
-    return stacks[0] if len(stacks) == 1 else namespace(stacks[0]).concatenate(stacks)
+def leaves_of(program: Program, parts: Sequence[Sequence[Array]], stacked: bool = False) -> list[Any]:
+    """The leaves of a result, from the arrays of each call: those of the last run, or stacks, which are joined."""
+    several = stacked and len(parts) > 1
+    arrays = iter([namespace(one[0]).concatenate(one) if several else one[-1] for one in zip(*parts, strict=True)])
+    return [Tensor(next(arrays)) if isinstance(x, Slot) else x for x in program.results]
 
 
 def locks_of(program: Program) -> tuple[UpdateLock, ...]:
