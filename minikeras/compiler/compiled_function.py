@@ -311,7 +311,7 @@ class CompiledFunction:
             self.whole = True
             return on_device
         if not self.jit_compile:
-            by_numpy = executors.NUMPY.compile(optimized(program))
+            by_numpy = executors.by_numpy(optimized(program))
             if not executors.is_worth_compiling(self.planned * by_numpy.seconds):
                 return by_numpy
         return executors.natively(program)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from minikeras.compiler.executors import Executor
 
 _KERAS = Path(__file__).parent.parent / "keras"
 sys.path += [str(folder) for folder in (_KERAS, _KERAS / "layers", Path(__file__).parent) if str(folder) not in sys.path]
@@ -30,25 +27,25 @@ def fresh_session() -> Iterator[None]:
 
 
 @pytest.fixture(params=["numpy", "llvm"])
-def executor(request: pytest.FixtureRequest) -> Executor:
+def executor(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """What carries programs out."""
     from minikeras.compiler import executors
     from minikeras.compiler.executors import llvm
 
     if request.param == "numpy":
-        return executors.NUMPY
+        return executors.by_numpy
     if not llvm.installed():
         pytest.skip("llvmlite and SciPy are not installed")
-    return executors.LLVM
+    return executors.by_llvm
 
 
 @pytest.fixture
-def lowering(executor: Executor) -> Callable[..., Any]:
+def lowering(executor: Callable[..., Any]) -> Callable[..., Any]:
     """What turns the instructions of a program into calls: of NumPy, or of kernels of LLVM."""
     from minikeras.compiler import executors
     from minikeras.compiler.executors.numpy.lowering import lowered
 
-    if executor is executors.NUMPY:
+    if executor is executors.by_numpy:
         return lowered
     from minikeras.compiler.executors.llvm.encode import encode
 

@@ -9,7 +9,7 @@ from side_by_side import assert_same, leaves, with_gradient
 from specimens import SPECIMENS
 
 import minikeras as tf
-from minikeras.compiler.executors import NUMPY
+from minikeras.compiler.executors import by_numpy
 from minikeras.compiler.executors.numpy.blocks import BlockLoop, writing
 from minikeras.compiler.executors.numpy.lowering import Call, View, _rows, lowered
 from minikeras.compiler.ir import Program, Slot
@@ -77,7 +77,7 @@ def test_a_lowered_instruction_gives_the_same_bits(name, arrays, params):
     program, expected = program_of(name, arrays, params)
     program = inline_composites(program)
     for _ in range(2):
-        (found,) = NUMPY.compile(program)(arrays)
+        (found,) = by_numpy(program)(arrays)
         assert_same([found.numpy()], [expected])
     assert_same(arrays, kept)
 

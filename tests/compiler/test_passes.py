@@ -9,7 +9,7 @@ from side_by_side import assert_same, leaves
 from slow import drawn, mostly_slow
 
 import minikeras as tf
-from minikeras.compiler.executors import NUMPY
+from minikeras.compiler.executors import by_numpy
 from minikeras.compiler.ir import Program
 from minikeras.compiler.passes import PASSES, optimized
 from minikeras.compiler.passes.simplification import (
@@ -85,7 +85,7 @@ def recorded(code):
 
 def outcome(program, variables, runs=3):
     """What some runs of a program return and leave; everything is as before afterwards."""
-    replay, found = NUMPY.compile(program), []
+    replay, found = by_numpy(program), []
     for i in range(runs):
         found += leaves(replay([np.full((2, 2), 0.3 * i, "f"), np.float32([[i, 1.0], [-1.0, 0.0]])]))
     found += [variable.numpy() for variable in variables]

@@ -9,7 +9,7 @@ from random_programs import INSTRUCTION, Case, arguments, cases, eagerly, record
 from side_by_side import assert_same, leaves
 from slow import drawn, mostly_slow
 
-from minikeras.compiler.executors import LLVM, NUMPY, llvm
+from minikeras.compiler.executors import by_llvm, by_numpy, llvm
 from minikeras.compiler.executors.numpy import blocks, lowering
 from minikeras.compiler.passes import optimized
 
@@ -20,7 +20,7 @@ PURE = INSTRUCTION.filter(lambda instruction: instruction[0] not in CHANGES)
 
 def assert_is_the_function(case):
     program, state = recorded(case)
-    results, left = replayed(case, NUMPY.compile(optimized(program)), state)
+    results, left = replayed(case, by_numpy(optimized(program)), state)
     expected, expected_left = eagerly(case)
     assert_same(expected, results)
     assert_same(expected_left, left)
@@ -36,7 +36,7 @@ def test_an_improved_program_is_the_function_bit_for_bit_and_keeps_what_was_seen
 @given(case=cases(special=ANY))
 def test_a_program_as_it_was_recorded_is_the_function_too(case):
     program, state = recorded(case)
-    results, left = replayed(case, NUMPY.compile(program), state)
+    results, left = replayed(case, by_numpy(program), state)
     expected, expected_left = eagerly(case)
     assert_same(expected, results)
     assert_same(expected_left, left)
@@ -62,7 +62,7 @@ def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes
 @drawn(6, 60, case=cases(instruction=PURE))
 def test_runs_in_several_threads_do_not_meet(executor, case):
     program, _ = recorded(case)
-    replay = executor.compile(optimized(program))
+    replay = executor(optimized(program))
     found = {}
 
     def work(first):
@@ -102,7 +102,7 @@ def test_loops_of_llvm_in_threads_give_the_same_up_to_rounding(case, monkeypatch
 def assert_near(case):
     """LLVM gives the function's numbers: to 1e-5 of the largest of an array in float32, to 1e-12 in float64."""
     program, state = recorded(case)
-    results, left = replayed(case, LLVM.compile(optimized(program)), state)
+    results, left = replayed(case, by_llvm(optimized(program)), state)
     expected, expected_left = eagerly(case)
     tolerance = {"float32": 1e-5, "float64": 1e-12}[case.dtype]
     for one, other in zip([*expected, *expected_left], [*results, *left], strict=True):

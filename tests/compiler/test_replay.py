@@ -316,7 +316,7 @@ def test_a_large_constant_may_be_read_in_another_shape(executor):
     expected = step(tf.constant(2.0)).numpy()
     program = step.program(tf.constant(2.0))
     for _ in range(2):
-        (found,) = executor.compile(program)([np.float32(2.0)])
+        (found,) = executor(program)([np.float32(2.0)])
         np.testing.assert_array_equal(found.numpy(), expected)
 
 

@@ -1,6 +1,7 @@
 """Executors carry out programs: NumPy, which is always there, LLVM where it is installed, CUDA graphs on a GPU.
 
-An executor compiles a program to an executable, a function of arrays. Instructions without a kernel stay calls of NumPy.
+An executor is a function from a program to an executable, a function of arrays. Instructions without a kernel stay calls of
+NumPy.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...core import Record, importing, logger
+from ...core import importing, logger
 from ...types import Array
 from ..ir import Program
 from ..loops import Body
@@ -78,67 +79,29 @@ class Executable(Protocol):
         ...
 
 
-class Executor(Protocol):
-    """Compiles programs."""
-
-    def supports(self, instruction: Record) -> bool:
-        """True if it may carry an instruction out itself; a program without any such instruction goes to another executor."""
-        ...
-
-    def compile(self, program: Program) -> Executable:
-        """The program, ready to run."""
-        ...
+def by_numpy(program: Program) -> Executable:
+    """The program as calls of NumPy functions that write into given memory; of CuPy's for values on a GPU."""
+    return build(program, lowered(program))
 
 
-class NumPyExecutor:
-    """Calls of NumPy functions that write into given memory; of CuPy's for values on a GPU."""
-
-    def supports(self, instruction: Record) -> bool:
-        """True: an instruction without such a call runs its own kernel."""
-        return True
-
-    def compile(self, program: Program) -> Executable:
-        """The program, ready to run."""
-        return build(program, lowered(program))
-
-
-class LLVMExecutor:
-    """Kernels that LLVM compiles, on several threads; NumPy does the rest."""
-
-    def supports(self, instruction: Record) -> bool:
-        """True if there may be a kernel for it."""
-        with importing:
-            from .llvm.encode import supports
-        return supports(instruction)
-
-    def compile(self, program: Program) -> Executable:
-        """The program, ready to run."""
-        with importing:
-            from .llvm.encode import encode, in_usual_order
-            from .llvm.in_a_row import link
-        program = in_usual_order(program)
-        return build(program, encode(program), link)
+def by_llvm(program: Program) -> Executable:
+    """The program as kernels that LLVM compiles, on several threads; NumPy does the rest."""
+    with importing:
+        from .llvm.encode import encode, in_usual_order, supports
+        from .llvm.in_a_row import link
+    if not any(map(supports, program.records)):
+        return by_numpy(program)
+    program = in_usual_order(program)
+    return build(program, encode(program), link)
 
 
-class LoopCompiler:
-    """Makes machine code of NumPy's loops, with the same bits, if LLVM is installed."""
-
-    @staticmethod
-    @functools.cache
-    def is_there() -> bool:
-        """True if LLVM is installed."""
-        return llvm.installed()
-
-    def __call__(self, body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> Callable[..., bool] | None:
-        """See `CompiledLoop`."""
-        with importing:
-            from .llvm.exact import compiled_loop
-        return compiled_loop(body, shape, operands)
+def _compiled_loop(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> Callable[..., bool] | None:
+    with importing:
+        from .llvm.exact import compiled_loop
+    return compiled_loop(body, shape, operands)
 
 
-Uses.compiler = LoopCompiler()
-NUMPY: Executor = NumPyExecutor()
-LLVM: Executor = LLVMExecutor()
+Uses.compiler, Uses.has_compiler = _compiled_loop, functools.cache(llvm.installed)
 
 
 def on_device(program: Program) -> Executable | None:
@@ -163,10 +126,10 @@ def on_device(program: Program) -> Executable | None:
 
 
 def natively(program: Program) -> Executable:
-    """The program, optimized and ready to run: by LLVM, if it is available and supports any instruction, otherwise by NumPy."""
+    """The program, optimized and ready to run: by LLVM, if it is available, otherwise by NumPy."""
     native = available()
     program = optimized(program, native=native)
-    return (LLVM if native and any(map(LLVM.supports, program.records)) else NUMPY).compile(program)
+    return by_llvm(program) if native else by_numpy(program)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compiler import Program
-from ...compiler.executors import NUMPY, Executable
+from ...compiler.executors import Executable, by_numpy
 from ...compiler.ir import Slot, outputs_of
 from ...compiler.passes import optimized
 from ...compiler.recorder import Recorder
@@ -208,7 +208,7 @@ def compiled(sweep: Program, wanted: set[int]) -> KeptSweep:
     for slot, result in zip(kept, program.results[count:], strict=True):
         slot.array = result.array  # a value that became constant is constant for later sweeps too
     given = [slot.key for slot in sweep.arguments]
-    return KeptSweep(given, list(needed), [slot.key for slot in kept], count, NUMPY.compile(program))
+    return KeptSweep(given, list(needed), [slot.key for slot in kept], count, by_numpy(program))
 
 
 class SweepRecorder(Recorder):

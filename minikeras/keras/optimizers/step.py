@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.executors import NUMPY, Executable
+from ...compiler.executors import Executable, by_numpy
 from ...compiler.ir import Program, Slot
 from ...compiler.passes import optimized
 from ...core import Record, State, Tensor, Variable, clock, effect, in_float32, is_short, restore, snapshot
@@ -477,7 +477,7 @@ def _compiled(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotS
     slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]
     record = Record(optimizer_step, slots, {"optimizer": held, "variables": [state.variable for state in states]}, ())
     program = optimized(Program(slots, [record], [], None))
-    return None if any(one.primitive is optimizer_step for one in program.records) else NUMPY.compile(program)
+    return None if any(one.primitive is optimizer_step for one in program.records) else by_numpy(program)
 
 
 def _run_step(*gradients: Array, optimizer: Any, variables: Sequence[Variable]) -> tuple[()]:

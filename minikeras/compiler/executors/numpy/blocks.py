@@ -55,7 +55,8 @@ class Uses:
     """
 
     compiler: Any = None
-    """`compiler(body, shape, operands)` makes machine code or gives None; `executors/__init__.py` sets it."""
+    has_compiler: Callable[[], bool]
+    """`compiler(body, shape, operands)` makes machine code or gives None, where there is LLVM; `executors` sets both."""
     total = 0.0
 
     def __init__(self, body: Body, shape: tuple[int, ...], operands: tuple[tuple[int, ...] | None, ...]) -> None:
@@ -66,7 +67,7 @@ class Uses:
         """Note one use."""
         self.seconds += seconds
         Uses.total += seconds
-        if not self._tried and self.seconds > LATER and Uses.total > PAYS and Uses.compiler.is_there():
+        if not self._tried and self.seconds > LATER and Uses.total > PAYS and Uses.has_compiler():
             self._tried, self.compiled = True, Uses.compiler(*self._loop)
 
 

@@ -205,7 +205,7 @@ class CallLowering:
         operands = slots_in(record.inputs)
         results = outputs_of(record)
         size = np.prod(results[0].shape)
-        long = size >= LARGE_LOOP or (size >= SMALL_LOOP and len(body.steps) >= MANY_STEPS and Uses.compiler.is_there())
+        long = size >= LARGE_LOOP or (size >= SMALL_LOOP and len(body.steps) >= MANY_STEPS and Uses.has_compiler())
         if body.numbers or size >= 2 * WORTHWHILE or (long and len(body.steps) > FEW_STEPS):
             block = BlockLoop(body, results[0].shape, [x.shape for x in operands])
             self.found.append(Call(block, operands, results, record, [block.may_alias(i) for i in range(len(results))]))
