@@ -70,7 +70,7 @@ def by_llvm(parts):
         arrays = dict(zip([x.key for x in (*launch.operands, *launch.results)], [*operands, result], strict=True))
         addresses = np.array([array.ctypes.data for array in arrays.values()], np.int64)
         given = call.places(lambda slot: list(arrays).index(slot.key))
-        assert Job([(jit.addresses([call.kernel])[0], given, parts)], addresses)()
+        assert Job([(jit.addresses([call.function])[0], given, parts)], addresses)()
 
     return carry_out
 

@@ -87,12 +87,11 @@ def by_numpy(program: Program) -> Executable:
 def by_llvm(program: Program) -> Executable:
     """The program as kernels that LLVM compiles, on several threads; NumPy does the rest."""
     with importing:
-        from .llvm.encode import encode, in_usual_order, supports
+        from .llvm.encode import encode, has_kernels, in_usual_order
         from .llvm.in_a_row import link
-    if not any(map(supports, program.records)):
-        return by_numpy(program)
-    program = in_usual_order(program)
-    return build(program, encode(program), link)
+    ordered = in_usual_order(program)
+    calls = encode(ordered)
+    return build(ordered, calls, link) if has_kernels(calls) else by_numpy(program)
 
 
 def _compiled_loop(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> Callable[..., bool] | None:

@@ -32,11 +32,6 @@ def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
     return find(record, temporary)
 
 
-def has_nest(record: Record) -> bool:
-    """True if there are nests for an instruction."""
-    return launches(record, lambda shape, dtype: Slot(-1, shape, np.dtype(dtype))) is not None
-
-
 def _floats(record: Record, count: int | None = None) -> bool:
     """True if the result and the first operands are floats of one dtype that nests support."""
     dtype = record.outputs.dtype

@@ -36,12 +36,12 @@ class KernelCall(Call):
         record: the instruction.
 
     Attributes:
-        kernel: writes its text.
+        function: writes its text; a segment carries it out.
         seconds: its time on one thread, roughly; 0 for one that cannot be shared.
     """
 
+    function: Any
     addressed = True
-    __slots__ = ("_numbers", "kernel", "seconds")
 
     def __init__(self, launch: Launch, operands: Sequence[Slot], record: Record) -> None:
         results, multiplies = list(launch.results), False
@@ -55,8 +55,7 @@ class KernelCall(Call):
             moving = [*zip(operands, launch.moving, strict=True), *[(y, True) for y in results]]
             self._numbers += [launch.members, *[x.bytes // launch.members if moves else 0 for x, moves in moving]]
         kernel: Any = _kernel_of(launch.nest, multiplies, launch.members > 1)
-        super().__init__(kernel, operands, results, record, launch.may_alias)  # a segment carries it out
-        self.kernel = kernel
+        super().__init__(kernel, operands, results, record, launch.may_alias)
 
     def places(self, address: Callable[[Slot], int]) -> list[int]:
         """The operands of its kernel, from the places of slots in the list of addresses."""

@@ -18,10 +18,11 @@ from ...loop_ir.contractions import Contraction, contraction_of
 from ...loop_ir.elements import Made, copy_launch, elements_launch
 from ...loop_ir.fusion import Target, fuse_groups
 from ...loop_ir.groups import ROOM, Domain, axes_of, group, is_reduction, loop_of, rows_nest
-from ...loop_ir.operations import contraction, has_nest, launches
+from ...loop_ir.operations import contraction, launches
 from ...loop_ir.reductions import copy_body
 from ...loop_ir.strided import Access, Launch, contiguous, spread, view_of
 from ...loops import KINDS, Body, elementwise_body
+from ...render.llvm import NestKernel
 from ...variable_storage import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, CallLowering, FlattenKernel, LoweredOp, ReadFlat, View
@@ -29,7 +30,7 @@ from .calls import KernelCall, can_loop
 from .functions import has_type, is_known
 from .phases import in_phases
 from .products import way_of
-from .scans import scan_of
+from .scans import KernelScan, scan_of
 
 BOUND = 1 << 12
 """Bytes from which an argument is read in place: copying fewer takes no longer than asking for their address."""
@@ -77,12 +78,9 @@ def _as_a_whole(program: Program) -> tuple[Program, list[LoweredOp]]:
     return Program(program.arguments, program.records, results, None), in_phases(list(encoder.calls()))
 
 
-def supports(record: Record) -> bool:
-    """True if there may be a kernel for an instruction; shapes and dtypes decide."""
-    slots = slots_of(record)
-    if any(x.xp is not np for x in slots):
-        return False
-    return record.primitive in _encoders() or has_nest(record) or elementwise_body(record)[1] is not None
+def has_kernels(calls: Sequence[LoweredOp]) -> bool:
+    """True if kernels carry out any of the calls."""
+    return any(isinstance(call, Call) and isinstance(call.function, (NestKernel, KernelScan)) for call in calls)
 
 
 def in_usual_order(program: Program) -> Program:

@@ -84,11 +84,11 @@ class Segment:
     __slots__ = ("_flushes", "_holds", "_instructions", "_one_thread", "_seconds")
 
     def __init__(self, calls: Sequence[KernelCall], plan: MemoryPlan, holds: bool = False, flushes: bool = False) -> None:
-        functions = jit.addresses([call.kernel for call in calls])
+        functions = jit.addresses([call.function for call in calls])
         operands = [call.places(plan.address) for call in calls]
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
-        products = any(call.kernel.multiplies and call.seconds >= SHARED for call in calls)
+        products = any(call.function.multiplies and call.seconds >= SHARED for call in calls)
         self._one_thread = on_one_thread() if products else None
 
     def job(self, memory: RunMemory) -> Job:
