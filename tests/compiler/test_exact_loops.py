@@ -10,7 +10,6 @@ import pytest
 from slow import sampled
 
 import minikeras as tf
-from minikeras.compiler import executors
 from minikeras.compiler.executors.numpy import blocks
 from minikeras.compiler.executors.numpy.blocks import BlockLoop
 from minikeras.compiler.loops import traced
@@ -140,7 +139,7 @@ def test_a_loop_of_little_arithmetic_stays_numpys(at_once, function) -> None:
 
 
 def test_without_llvm_numpy_goes_on(at_once, monkeypatch) -> None:
-    monkeypatch.setattr(executors.LoopCompiler, "is_there", staticmethod(lambda: False))
+    monkeypatch.setattr(blocks.Uses, "has_compiler", lambda: False)
     block = loop_of(lambda x: (x * 2.0 + 1.0) / 3.0, [np.dtype("float32")])
     first, second = _by_numpy_then_compiled(block, _numbers("float32", 0))
     assert block._uses.compiled is None and first == second
