@@ -15,9 +15,8 @@ from ..core import ForkSafeLock, Operand, Outdated, Record, Tensor, operations, 
 from ..core.arrays import BARE
 from ..errors import MinikerasError
 from ..types import Array
-from .executors.numpy.builder import build
-from .executors.numpy.lowering import lowered
-from .ir import Program, slots_in, slots_of
+from .executors import Executable, by_numpy
+from .ir import Program
 from .passes import optimized
 from .recorder import Recorder
 
@@ -213,27 +212,9 @@ class _Entry:
         self.plan, self.uses = plan, 0
 
 
-class CompiledSweep:
-    """A backward sweep as a program of the arrays that its rules read; its arguments are the arrays of a `SweepQuery`."""
-
-    def __init__(self, program: Program) -> None:
-        read = {x.key for record in program.records for x in slots_of(record)} | {x.key for x in slots_in(program.results)}
-        self._read = [number for number, slot in enumerate(program.arguments) if slot.key in read]
-        arguments = [program.arguments[number] for number in self._read]
-        program = Program(arguments, program.records, program.results, None)
-        self._run = build(program, lowered(program))
-        self.bytes = self._run.bytes
-        """The size of its buffers."""
-
-    def __call__(self, arrays: Sequence[Array]) -> list[Any]:
-        """The cotangents of the sources, Tensors or None."""
-        return self._run([arrays[number] for number in self._read])
-
-
-def compiled_plan(
-    records: Sequence[Record], asked: SweepQuery, tracked: set[int], compute: Computation
-) -> CompiledSweep | None:
-    """A computation that depends on Records alone as a program, by recording it once; None if it cannot be repeated.
+def compiled_plan(records: Sequence[Record], asked: SweepQuery, tracked: set[int], compute: Computation) -> Executable | None:
+    """A computation that depends on Records alone as a program of a query's arrays, by recording it once; None if it cannot be
+    repeated.
 
     Rows of a gradient that are looked up stay in pieces on the way back only where nothing records, so they have no plan.
     """
@@ -251,7 +232,7 @@ def compiled_plan(
         results = [recorder.result(x) for x in compute(copies, stand_in, watched)]
     if recorder.refusal is not None or any(record.primitive is operations.add_rows for record in recorder.records):
         return None
-    return CompiledSweep(optimized(Program(recorder.arguments, recorder.records, results, None)))
+    return by_numpy(optimized(Program(recorder.arguments, recorder.records, results, None)))
 
 
 def _unless_refused(function: Callable[..., Any], *arguments: Any) -> Any:
