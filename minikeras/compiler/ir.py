@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Primitive, Record, Variable, to_numpy
+from ..core import Primitive, Record, State, Variable, to_numpy
 from ..types import Array
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
@@ -171,6 +171,12 @@ def instruction(**options: Any) -> Callable[[Callable[..., Any]], Primitive]:
 def slots_in(values: Iterable[Any]) -> list[Slot]:
     """The slots among operands or results."""
     return [x for x in values if isinstance(x, Slot)]
+
+
+def changed_by(primitive: Primitive, inputs: Sequence[Any], params: Mapping[str, Any]) -> list[Variable]:
+    """The Variables that an effect may change: those that it assigns, those of a step and its optimizer."""
+    own = [x for x in inputs if isinstance(x, Variable)] if State.OPERANDS in primitive.writes else []
+    return [*own, *params.get("variables", ()), *getattr(params.get("optimizer"), "variables", ())]
 
 
 def slots_of(record: Record) -> list[Slot]:

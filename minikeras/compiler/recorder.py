@@ -23,7 +23,7 @@ from ..nn_ops.loop_body import PARTS
 from ..types import Array
 from .guards import PLAIN as CONSTANTS
 from .guards import same
-from .ir import PLAIN, Program, Slot
+from .ir import PLAIN, Program, Slot, changed_by
 
 ASSIGNMENTS = (Write.ASSIGN, Write.ADD, Write.SUBTRACT)
 
@@ -189,11 +189,8 @@ class Recorder(Interpreter):
             self.before.setdefault(variable.key, (variable, variable.array))
 
     def _keep_state(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> None:
-        """Remember the state that an effect may change: Variables it is given, those of a step and its optimizer, a stream."""
-        if State.OPERANDS in primitive.writes:
-            self.keep([x for x in inputs if isinstance(x, Variable)])
-        self.keep(params.get("variables", ()))
-        self.keep(getattr(params.get("optimizer"), "variables", ()))
+        """Remember the state that an effect may change: Variables, a stream."""
+        self.keep(changed_by(primitive, inputs, params))
         stream = getattr(params.get("source"), "__self__", None)
         if isinstance(stream, _streams().Stream):
             self._own_streams.setdefault(id(stream), (stream, stream.state))

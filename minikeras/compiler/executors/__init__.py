@@ -39,6 +39,14 @@ class Executable(Protocol):
     """True if it gives the bits of an eager run."""
     whole: bool
     """True if each run happens whole or not at all, whatever raises."""
+    seconds: float
+    """The time of a run by NumPy, roughly."""
+    kernels: int
+    """Calls from Python in each run; on a GPU also kernels, products and copies."""
+    buffers: int
+    """Pieces of memory that are kept from run to run, Variables not counted."""
+    bytes: int
+    """The size of all buffers together."""
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors, and other values as they are. State is read, drawn and assigned anew."""
@@ -56,26 +64,6 @@ class Executable(Protocol):
                 whose runs happen as a whole or not at all need not call it.
             stacked: whether Tensors of the result have the results of all runs, along a new first axis; else those of the last.
         """
-        ...
-
-    @property
-    def seconds(self) -> float:
-        """The time of a run by NumPy, roughly."""
-        ...
-
-    @property
-    def kernels(self) -> int:
-        """Calls from Python in each run."""
-        ...
-
-    @property
-    def buffers(self) -> int:
-        """Pieces of memory that are kept from run to run, Variables not counted."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """The size of all buffers together."""
         ...
 
 

@@ -18,7 +18,7 @@ from ....core import HeldLocks, Record, Variable, assigned, only_checks, operati
 from ....core.arrays import is_array, namespace, to_numpy
 from ....errors import MinikerasError
 from ....types import Array
-from ...ir import Program, Slot
+from ...ir import Program, Slot, changed_by
 from ...loop_ir.expression import DTYPES
 from ...loop_ir.fusion import fuse_groups
 from ...passes import optimized
@@ -87,37 +87,14 @@ class GraphExecutable:
         self._changed: list[Variable] = []
         """The Variables that calls of Python may assign."""
         for record in [call.record for call in (*schedule.first, *schedule.calls, *schedule.last)]:
-            if record.primitive.writes:
-                own = [x for x in record.inputs if isinstance(x, Variable)]
-                optimizer = record.params.get("optimizer")
-                self._changed += [*own, *getattr(optimizer, "variables", ()), *record.params.get("variables", ())]
+            self._changed += changed_by(record.primitive, record.inputs, record.params) if record.primitive.writes else []
+        self.kernels = len(schedule.first) + len(schedule.nodes) + len(schedule.last)
+        self.seconds, self.buffers, self.bytes = 2e-6 * self.kernels, self.plan.buffers, self.plan.size
 
     def prepare(self) -> None:
         """Compile kernels, ask for algorithms and take memory, so that failures come before the first run."""
         with HeldLocks(self._locks), self._device.joined():
             self._begin()
-
-    # What an executable is asked ----------------------------------------------------------------------------------------------
-
-    @property
-    def seconds(self) -> float:
-        """The time of a run, roughly."""
-        return 2e-6 * self.kernels
-
-    @property
-    def kernels(self) -> int:
-        """Kernels, products, copies and calls of Python in each run."""
-        return len(self.schedule.first) + len(self.schedule.nodes) + len(self.schedule.last)
-
-    @property
-    def buffers(self) -> int:
-        """The most values that lie in shared memory at the same time."""
-        return self.plan.buffers
-
-    @property
-    def bytes(self) -> int:
-        """The size of the memory that is kept, Variables not counted."""
-        return self.plan.size
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors, and other values as they are."""
