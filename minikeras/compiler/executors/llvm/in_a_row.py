@@ -294,7 +294,7 @@ class _Run:
         shape = (self._count if stacked else 1,)
         self._outputs = [np.empty((*shape, *(one.slot.shape or ())), one.slot.dtype) for one in layout.results]
         around = functools.partial(self._around, stacked)
-        job = writing.job_of(memory, (stacked, *self._gathers), around, threads=threads)
+        job = writing.job(memory, (stacked, *self._gathers), around, threads=threads)
         addresses, known = job.addresses, len(memory.addresses)
         addresses[:known] = memory.addresses
         addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(address_of, given))

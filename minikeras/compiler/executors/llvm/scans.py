@@ -157,7 +157,7 @@ class KernelScan:
         memory = self._idle.pop() if self._idle else RunMemory(self._plan)
         try:
             memory.begin()
-            job = self._segment.job_of(memory, self, self._around, self._length)
+            job = self._segment.job(memory, self, self._around, self._length)
             addresses, known = job.addresses, self._places
             addresses[:known] = memory.addresses
             held = list(self._addressed(operands, results, addresses))

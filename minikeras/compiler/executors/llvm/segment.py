@@ -91,42 +91,40 @@ class Segment:
         products = any(call.function.multiplies and call.seconds >= SHARED for call in calls)
         self._one_thread = on_one_thread() if products else None
 
-    def job(self, memory: RunMemory) -> Job:
-        """The kernels over the addresses of a run, those that pay in as many parts as there are threads."""
-        threads = thread_count()
-        job: Job | None = memory.jobs.get((self, threads))
-        if job is None:
-            job = memory.jobs[self, threads] = Job(
-                self._in_parts(threads), memory.addresses, self._holds, flushes=self._flushes
-            )
-        return job
-
-    def _in_parts(self, threads: int, steps: int = 1) -> list[Instruction]:
-        pays = [seconds >= SHARED for seconds in self._seconds]
-        if steps * sum(seconds for seconds, one in zip(self._seconds, pays, strict=True) if one) < WAKING:
-            pays = [False] * len(pays)
-        return [(*one, threads if pay else 1) for one, pay in zip(self._instructions, pays, strict=True)]
-
-    def job_of(
-        self, memory: RunMemory, key: Any, around: Callable[[int], Around], steps: int = 1, threads: int | None = None
+    def job(
+        self,
+        memory: RunMemory,
+        key: Any = None,
+        around: Callable[[int], Around] | None = None,
+        steps: int = 1,
+        threads: int | None = None,
     ) -> Job:
-        """For many steps in a row, a job over a list of addresses of its own, made once for each key.
+        """The kernels over the addresses of a run, made once for each key; those that pay have as many parts as there are threads.
 
         Args:
             memory: of a run.
             key: tells jobs apart.
-            around: from a number of threads to the instructions around each step.
+            around: for many steps in a row, over a list of addresses of their own, from a number of threads to the instructions
+                around each step.
             steps: at least so many, for which threads are woken once.
             threads: by default as many as there may be.
         """
         threads = threads or thread_count()
         job: Job | None = memory.jobs.get((self, threads, key))
         if job is None:
-            given = around(threads)
-            addresses = np.zeros(len(memory.addresses) + given.places, np.int64)
+            given, addresses = Around([], [], [], 0), memory.addresses
+            if around is not None:
+                given = around(threads)
+                addresses = np.zeros(len(memory.addresses) + given.places, np.int64)
             instructions = [*given.first, *self._in_parts(threads, steps), *given.last]
             job = memory.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves, self._flushes)
         return job
+
+    def _in_parts(self, threads: int, steps: int) -> list[Instruction]:
+        pays = [seconds >= SHARED for seconds in self._seconds]
+        if steps * sum(seconds for seconds, one in zip(self._seconds, pays, strict=True) if one) < WAKING:
+            pays = [False] * len(pays)
+        return [(*one, threads if pay else 1) for one, pay in zip(self._instructions, pays, strict=True)]
 
     @property
     def shares_blas(self) -> bool:
