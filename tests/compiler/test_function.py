@@ -237,6 +237,11 @@ def test_checks_are_made_at_every_call():
         row(tf.constant([2]))
     with pytest.raises(InvalidArgumentError, match="label value of 5"):
         loss(tf.constant([5]), logits)
+    taken = tf.function(lambda i: tf.keras.ops.take(table, i, axis=0), jit_compile=True)  # of indices that kernels compute
+    for _ in range(3):
+        assert taken(tf.constant([1, -2])).numpy().tolist() == [[2.0], [1.0]]
+    with pytest.raises(InvalidArgumentError, match=r"indices = 5 is not in \[0, 2\)"):
+        taken(tf.constant([0, 5]))
     for read in (table.sparse_read, tf.function(table.sparse_read), tf.function(table.sparse_read, jit_compile=True)):
         for _ in range(3):
             assert read(tf.constant([1, -2])).numpy().tolist() == [[2.0], [1.0]]

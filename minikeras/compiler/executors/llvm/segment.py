@@ -99,7 +99,7 @@ class Segment:
         steps: int = 1,
         threads: int | None = None,
     ) -> Job:
-        """The kernels over the addresses of a run, made once for each key; those that pay have as many parts as there are threads.
+        """The kernels over the addresses of a run, made once for each key; those that pay in a part for each thread.
 
         Args:
             memory: of a run.
