@@ -9,6 +9,7 @@ as before:
     │   ├── InvalidArgumentError            tf.errors.InvalidArgumentError
     │   │   ├── ShapeError                  + ValueError
     │   │   ├── DTypeError                  + TypeError
+    │   │   ├── MatrixError                 + LinAlgError
     │   │   └── NotFiniteError              + ArithmeticError, RuntimeError
     │   ├── NotFoundError                   + FileNotFoundError, ValueError
     │   ├── OutOfRangeError                 + StopIteration
@@ -31,6 +32,8 @@ A message says what was asked, what was found and what to do, in that order.
 """
 
 from typing import TYPE_CHECKING, Any
+
+from numpy.linalg import LinAlgError
 
 
 class MinikerasError(Exception):
@@ -61,10 +64,10 @@ class OpError(MinikerasError):
 class InvalidArgumentError(OpError):
     """The arguments of an operation contradict one another or the operation.
 
-    >>> tf.linalg.solve([[0.0]], [[1.0]])
+    >>> tf.constant([1, 2])[5]
     Traceback (most recent call last):
         ...
-    minikeras.errors.InvalidArgumentError: solve: Input matrix is not invertible (float32[1,1], ...
+    minikeras.errors.InvalidArgumentError: slice index 5 of dimension 0 out of bounds: the axis has 2 elements.
     """
 
 
@@ -85,6 +88,16 @@ class DTypeError(InvalidArgumentError, TypeError):
     Traceback (most recent call last):
         ...
     minikeras.errors.DTypeError: cannot compute add as input #1(zero-based) was expected to be a int32 ...
+    """
+
+
+class MatrixError(InvalidArgumentError, LinAlgError):
+    """A matrix has no inverse, or is not positive definite. Add a small multiple of the identity, or look for equal rows.
+
+    >>> tf.linalg.solve([[0.0]], [[1.0]])
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.MatrixError: solve: Input matrix is not invertible (float32[1,1], ...
     """
 
 

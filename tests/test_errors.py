@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import minikeras as tf
@@ -83,8 +84,13 @@ RAISED = {
     ),
     "singular": (
         lambda: tf.linalg.inv(tf.zeros([2, 2])),
-        (tf.errors.InvalidArgumentError,),
+        (tf.errors.InvalidArgumentError, np.linalg.LinAlgError, ValueError),
         "not invertible",
+    ),
+    "indefinite": (
+        lambda: tf.keras.ops.cholesky([[1.0, 2.0], [2.0, 1.0]]),
+        (tf.errors.InvalidArgumentError, np.linalg.LinAlgError, ValueError),
+        "not positive definite. Add a small multiple",
     ),
     "elements": (
         lambda: tf.reshape(tf.ones([4]), [3]),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..errors import DTypeError, InvalidArgumentError, MatrixError, ShapeError
 
 logger = logging.getLogger("minikeras")
 
@@ -85,7 +85,7 @@ def explained(primitive: Any, inputs: Sequence[Any], params: dict[str, Any], err
     name, found = primitive.name, ", ".join(describe(x) for x in inputs)
     shapes = [tuple(x.shape) for x in inputs if hasattr(x, "shape")]
     if isinstance(error, np.linalg.LinAlgError):
-        return InvalidArgumentError(f"{name}: Input matrix is not invertible ({found}: {error}).")
+        return MatrixError(f"{name}: Input matrix is not invertible ({found}: {error}).")
     if name == "matrix_product" and len(shapes) == 2:
         return _matrix_sizes(shapes[0], shapes[1])
     if "broadcast" in str(error) and len(shapes) > 1:

@@ -252,11 +252,17 @@ def test_a_layer_without_state_may_be_made_in_each_call(join, caplog):
     assert not caplog.records  # "runs eagerly: it changes attribute '_layer_place' of Joined 'joined'"
 
 
-def test_a_model_whose_outputs_carry_masks_predicts_by_its_program(caplog):
+@pytest.mark.parametrize("overridden", [False, True])
+def test_a_model_whose_outputs_carry_masks_predicts_by_its_program(overridden, caplog):
+    class Own(keras.Model):
+        def predict_step(self, data):
+            return self(data, training=False)
+
     words = keras.Input((4,))
     y = L.Embedding(5, 3, mask_zero=True)(words)
-    model = keras.Model(words, [y, {"z": L.Dense(2)(y)}])
+    model = (Own if overridden else keras.Model)(words, [y, {"z": L.Dense(2)(y)}])
     ids = np.array([[1, 2, 0, 0], [4, 3, 2, 1]])
+    assert np.array_equal(model.predict_step(tf.constant(ids))[0]._keras_mask, ids > 0)
     for found in (model.predict(ids, verbose=0), model.predict_on_batch(ids)):
         assert np.array_equal(found[0], model(ids)[0]) and found[1]["z"].shape == (2, 4, 2)
     assert not caplog.records  # "predict_step runs eagerly: the function returns a tensor with a mask"

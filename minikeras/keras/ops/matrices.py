@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import nest
 from ...core import ForwardAccumulator, Tensor, all_values, check_values, convert_to_tensor
-from ...errors import InvalidArgumentError
+from ...errors import MatrixError
 from ...functions import abs, cast, expand_dims, eye, negative_axes, pow, reductions, squeeze
 from ...functions import linalg as tf
 from ...types import TensorLike
@@ -25,7 +25,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     """Lower triangular L with L @ L^T = A for symmetric positive definite A, or its transpose.
 
     Raises:
-        InvalidArgumentError: if a matrix is not positive definite.
+        MatrixError: if a matrix is not positive definite.
 
     >>> print(tf.keras.ops.cholesky([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist())
     [[2.0, 0.0], [0.0, 3.0]]
@@ -34,7 +34,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
 
     def refuse(values: np.ndarray[Any, Any]) -> None:
         if np.isnan(values).any():
-            raise InvalidArgumentError("cholesky: a matrix is not positive definite. Add a small multiple of keras.ops.eye(n).")
+            raise MatrixError("cholesky: a matrix is not positive definite. Add a small multiple of keras.ops.eye(n).")
 
     check_values(factor, refuse)
     return tf.matrix_transpose(factor, conjugate=True) if upper else factor

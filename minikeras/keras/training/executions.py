@@ -18,8 +18,10 @@ from ...compiler.scan import Pace
 from ...core import Operand, to_numpy
 from ...data.table import RowBatches, of_one_size
 from ...errors import ShapeError
+from ...functions.elementwise import identity
 from .. import batches
 from ..batches import Feed
+from ..calls import mask_of
 from .state import Transaction
 
 StepFunction = Callable[[Any], Any]
@@ -66,10 +68,13 @@ def _recorded(model: Any, name: str, split: Any, strict: bool) -> CompiledFuncti
     """A step of a model as a function of its batch."""
     # The model holds the function, and is freed with its last other reference.
     reference: Callable[[], Any] = weakref.ref(model)
-    if split is None:
-        run: StepFunction = lambda data: getattr(reference(), name)(data)
-    else:
-        run = lambda data: split.step(reference(), name, data)
+
+    def run(data: Any) -> Any:
+        found = getattr(reference(), name)(data) if split is None else split.step(reference(), name, data)
+        if name != "predict_step":
+            return found  # masks that predictions carry end here, since NumPy has none
+        return nest.map_structure(lambda one: one if mask_of(one) is None else identity(one), found)
+
     return CompiledFunction(run, name=f"{model.name}.{name}", jit_compile=strict or None)
 
 

@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 from ... import nest
 from ...core import GradientTape, Tensor, Variable, warn_caller
 from ...errors import ShapeError
-from ...functions.elementwise import identity
 from ...functions.operands import tensor
 from ...functions.reductions import reduce_sum
 from ...types import TensorLike
 from .. import batches, optimizers
-from ..calls import mask_of
 from ..symbolic.trial import returned_none
 from .state import Logs, ModelLike
 from .targets import track
@@ -120,11 +118,11 @@ def test_step(model: ModelLike, data: Any) -> Logs:
 
 
 def predict_step(model: ModelLike, data: Any) -> Any:
-    """One batch of prediction; masks that outputs carry end here, since NumPy has none."""
+    """One batch of prediction."""
     y_pred = model(batches.unpack_x_y_sample_weight(data)[0], training=False)
     if y_pred is None:
         raise ValueError(returned_none(model))
-    return nest.map_structure(lambda one: one if mask_of(one) is None else identity(one), y_pred)
+    return y_pred
 
 
 def compute_loss(model: ModelLike, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> Tensor:
