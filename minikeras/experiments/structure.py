@@ -381,14 +381,16 @@ class ModelOptions:
                     setattr(holder, name, MemberNumber(values, batch))
 
     def settings(self) -> list[Any]:
-        """Plain attributes of the layers, numbers of regularizers, the trainable weights, and the optimizer: to detect that
-        anything was set anew. Other private attributes change with the first call of a layer.
+        """Plain attributes and functions of the layers, numbers of regularizers, the trainable weights, and the optimizer: to
+        detect that anything was set anew. Other private attributes change with the first call of a layer.
         """
         known = [
             [
                 value
                 for name, value in vars(layer).items()
-                if type(value) in _PLAIN and name not in _UNWATCHED and (name[0] != "_" or name == "_trainable")
+                if (type(value) in _PLAIN or callable(value))
+                and name not in _UNWATCHED
+                and (name[0] != "_" or name == "_trainable")
             ]
             for layer in self._layers
         ]

@@ -166,6 +166,10 @@ def more_dropout(model):
     model.layers[2].rate = 0.8
 
 
+def other_activation(model):
+    model.layers[0].activation = keras.activations.tanh
+
+
 def compile_anew(model):
     model.compile("sgd", model.loss, metrics=["accuracy"])
 
@@ -179,7 +183,7 @@ class ChangingHistory(Change, keras.callbacks.History):
 
 
 @pytest.mark.parametrize("callback", [Change, ChangingHistory])
-@pytest.mark.parametrize("change", [freeze, more_dropout, compile_anew])
+@pytest.mark.parametrize("change", [freeze, more_dropout, other_activation, compile_anew])
 def test_what_callbacks_set_in_models_holds_from_the_next_epoch(change, callback):
     assert_members_are_single_runs(build, lambda place: [callback(change)])
 
