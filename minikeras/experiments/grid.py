@@ -22,7 +22,7 @@ from ..errors import kind_of
 from ..files import strict_json
 from ..keras.arguments import plain, whole
 from ..keras.names import counted_anew
-from ..keras.random import set_random_seed
+from ..nn_ops import streams
 
 
 class Run(NamedTuple):
@@ -146,7 +146,9 @@ def fresh_session(seed: int) -> Iterator[None]:
     kept = random.getstate(), np.random.get_state()
     with counted_anew(), preserved_streams(()):
         try:
-            set_random_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+            streams.set_states({"": (seed, 0)})  # of ranks, no seed that the user has set
             yield
         finally:
             random.setstate(kept[0])

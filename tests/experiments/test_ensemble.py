@@ -11,6 +11,7 @@ import minikeras as tf
 from minikeras import keras
 from minikeras.compiler import guards
 from minikeras.experiments import Ensemble, members
+from minikeras.nn_ops import streams
 
 SEEDS = [3, 1, 4, 15]
 rng = np.random.default_rng(0)
@@ -133,6 +134,14 @@ def test_a_recording_is_kept_from_fit_to_fit_until_anything_is_set(change):
             change(model)
             model.fit(X, Y, epochs=2, verbose=0)
             assert_same(model, ensemble[place])
+
+
+def test_the_seeds_of_members_are_none_that_the_user_has_set():
+    """Ranks whose user has set no seed take that of the first rank, and refuse seeds that were set otherwise."""
+    with streams.own_streams():
+        streams.set_global_seed(None)
+        ensemble_of(2)
+        assert not streams.is_seeded()
 
 
 def test_recordings_of_a_stack_depend_on_no_model_of_a_member(monkeypatch):
