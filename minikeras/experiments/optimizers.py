@@ -117,8 +117,6 @@ class StackedOptimizer(Optimizer):
         for optimizer, one in zip(self.optimizers, values, strict=True):
             optimizer.learning_rate = one
 
-    lr = learning_rate
-
     @property
     def rate_is_own(self) -> bool:
         """True if formulas and learning rates are the package's own: a user's may read anything, at any time."""

@@ -119,8 +119,6 @@ class LossScaleOptimizer(Optimizer):
     def learning_rate(self, value: Any) -> None:
         self.inner_optimizer.learning_rate = value
 
-    lr = learning_rate
-
     @property
     def is_own(self) -> bool:
         return super().is_own and self.inner_optimizer.is_own

@@ -284,7 +284,7 @@ class Optimizer:
         if not isinstance(self._learning_rate, Variable):
             clock.tick()  # a program may depend on where the rate comes from
 
-    lr = learning_rate
+    lr = property(lambda self: self.learning_rate, lambda self, value: setattr(self, "learning_rate", value))
 
     @property
     def is_own(self) -> bool:
@@ -559,9 +559,7 @@ class Optimizer:
         """The positions of Variables that are not frozen; None for an optimizer that freezes none."""
         return None
 
-    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        """All changes of one step. Nothing is assigned."""
-        return changes_of_step(self, gradients, states)
+    changes = changes_of_step
 
     def divided(self, states: Sequence[SlotState]) -> Sequence[tuple[Optimizer, Sequence[int]]] | None:
         """The optimizers that step, each with the positions of its Variables; None if this one steps itself."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 from ... import markup
 from ...core import GradientTape, Tensor, Variable
@@ -17,7 +16,7 @@ from .gradients import checked_pairs, needs_exchange
 from .loss_scale import LossScaleOptimizer
 from .loss_step import Repeatable, Sweep, run_directly, run_step
 from .optimizer import Optimizer, deserialize, get, serialize
-from .state import Change, OptimizerState, SlotState, name_of
+from .state import Change, OptimizerState, SlotState, path_of
 
 Pattern = Any
 
@@ -78,16 +77,6 @@ class Member(NamedTuple):
             return self.pattern != "*" and any(fnmatch.fnmatchcase(name, self.pattern) for name in dotted_names(variable))
         held = self.pattern if isinstance(self.pattern, (list, tuple)) else getattr(self.pattern, "variables", [self.pattern])
         return any(variable is other for other in held)
-
-
-class MemberSlot(SlotState):
-    """A Variable of a `PerLayer`, and the number of the member that it belongs to."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, variable: Variable, number: int) -> None:
-        super().__init__(variable, {})
-        self.number = number
 
 
 def cycle(rules: Mapping[Pattern, Any]) -> dict[Pattern, Every]:
@@ -165,9 +154,9 @@ class PerLayer(Optimizer):
             return
         candidates = [(variable, self._candidates(variable)) for variable in new]
         problems = [
-            f"{_path(variable)} belongs to {' and '.join(repr(self.members[number].label) for number in found)}"
+            f"{path_of(variable)} belongs to {' and '.join(repr(self.members[number].label) for number in found)}"
             if found
-            else f"{_path(variable)} belongs to no entry (a '*' entry would take it)"
+            else f"{path_of(variable)} belongs to no entry (a '*' entry would take it)"
             for variable, found in candidates
             if len(found) != 1
         ]
@@ -178,14 +167,14 @@ class PerLayer(Optimizer):
         if problems:
             count = "one thing does" if len(problems) == 1 else f"{len(problems)} things do"
             raise ValueError(f"PerLayer: {count} not fit:\n  " + "\n  ".join(problems))
-        self.state.add([MemberSlot(variable, number) for variable, (number,) in candidates])
+        self.state.add([SlotState(variable, {}, member=number) for variable, (number,) in candidates])
         for number, member in enumerate(self.members):
             if member.optimizer is not None:
                 member.optimizer.prepare(self._owned(number, new))
 
     def _number_of(self, variable: Variable) -> int:
         """The number of the member that owns a Variable."""
-        return cast(MemberSlot, self.state.own[variable.key]).number
+        return self.state.own[variable.key].member
 
     def _owned(self, number: int, variables: Iterable[Variable]) -> list[Variable]:
         return [variable for variable in variables if self._number_of(variable) == number]
@@ -235,8 +224,6 @@ class PerLayer(Optimizer):
             raise ValueError(f"PerLayer: no entry {unknown} among {list(rates)}.")
         for label, rate in value.items():
             rates[label].learning_rate = rate
-
-    lr = learning_rate
 
     def logs(self) -> dict[str, Any]:
         return {key: value for optimizer in self.optimizers for key, value in optimizer.logs().items()}
@@ -323,7 +310,9 @@ class PerLayer(Optimizer):
         changes = self.changes(gradients, states)
         for number, optimizer in due.items():
             if optimizer.needs_loss and (owned := self._owned(number, variables)):
-                own = functools.partial(_numbered, sweep, number)
+                own = lambda name, *given, number=number: sweep(
+                    f"{number}/{name}", *given
+                )  # others may have sweeps of that name
                 changes += optimizer.loss_and_changes(loss_fn, owned, runs, own)[1]
         return loss, changes
 
@@ -361,20 +350,11 @@ def _differentiated(run: Callable[[], Any], variables: Sequence[Variable]) -> li
     return [loss, *[None if gradient is None else tensor(gradient) for gradient in found]]
 
 
-def _numbered(sweep: Sweep, number: int, name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
-    """Carry out a sweep of one member, its number in front: other members may have a sweep of the same name."""
-    return sweep(f"{number}/{name}", function, *given)
-
-
 def dotted_names(variable: Variable) -> list[str]:
     """'hidden', 'hidden.kernel', ...: the path with dots, up to each layer on it, with and without the outermost name."""
-    parts = _path(variable).split("/")
+    parts = path_of(variable).split("/")
     names = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
     return names + [".".join(parts[1:end]) for end in range(2, len(parts) + 1)]
-
-
-def _path(variable: Variable) -> str:
-    return str(getattr(variable, "path", None) or variable.name.removesuffix(":0"))
 
 
 def _is_default(pattern: Pattern) -> bool:
@@ -424,7 +404,7 @@ class OptimizerMap(PathMap[Optimizer]):
 
     def __call__(self, variable: Variable) -> Optimizer:
         """The optimizer of a Variable."""
-        return self[name_of(variable).removesuffix(":0")]
+        return self[path_of(variable)]
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

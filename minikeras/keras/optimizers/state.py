@@ -27,12 +27,13 @@ class SlotState:
     Attributes:
         slots: the Variables beside it, by name.
         decays: whether weight decay reaches it.
+        member: the number of the member of a `PerLayer` that it belongs to.
     """
 
-    __slots__ = ("decays", "slots", "variable")
+    __slots__ = ("decays", "member", "slots", "variable")
 
-    def __init__(self, variable: Variable, slots: dict[str, Variable], decays: bool = True) -> None:
-        self.variable, self.slots, self.decays = variable, slots, decays
+    def __init__(self, variable: Variable, slots: dict[str, Variable], decays: bool = True, member: int = 0) -> None:
+        self.variable, self.slots, self.decays, self.member = variable, slots, decays, member
 
     def slot(self, optimizer: Any, name: str) -> Variable:
         """The slot of this name; ValueError if the optimizer keeps none, with the names there are."""
@@ -205,9 +206,14 @@ def name_of(variable: Variable) -> str:
     return getattr(variable, "path", variable.name)
 
 
+def path_of(variable: Variable) -> str:
+    """As `name_of`, without the number of an output."""
+    return name_of(variable).removesuffix(":0")
+
+
 def slot_name(variable: Variable, name: str) -> str:
     """The name of a slot, after that of its Variable."""
-    return f"{name_of(variable).removesuffix(':0').replace('/', '_')}_{name}"
+    return f"{path_of(variable).replace('/', '_')}_{name}"
 
 
 def names_of(variables: Iterable[Variable]) -> str:

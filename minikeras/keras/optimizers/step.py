@@ -380,7 +380,7 @@ def take_updates(optimizer: Any, gradients: Sequence[Any], states: Sequence[Slot
     optimizer._backend_update_step(gradients, [state.variable for state in states], rate)
 
 
-def changes_of_step(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotState]) -> list[Change]:
     """All changes of one step, by one formula or several; under a loss scale only the scale's, unless all is finite."""
     found: list[Change] = []
     known: dict[str, float] = {}
