@@ -502,6 +502,7 @@ def test_a_formula_that_ends_its_own_warm_up_does_so_once_in_each_mode():
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.host
 def test_a_learning_rate_that_assigns_a_weight_is_refused_in_a_compiled_step():
     """It was asked for before the loss there, after it in an eager step."""
     model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2, name="last")])
