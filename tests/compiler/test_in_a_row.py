@@ -1,5 +1,7 @@
 """Many steps as one call of kernels: the bits of one step after the other, and the same when one of them fails."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from slow import sampled
@@ -397,3 +399,45 @@ def test_an_interrupt_between_two_assignments_leaves_every_variable_with_a_value
     assert interrupted
     np.testing.assert_array_equal(c[:3], [0.0, 1.0, 2.0])
     np.testing.assert_array_equal(b, [-2.0, -2.0, -2.0])
+
+
+def test_a_step_that_returns_the_number_of_updates_writes_in_place():
+    w, optimizer = tf.Variable(np.ones(100, "f")), K.optimizers.SGD(0.5)
+    optimizer.build([w])
+    step = tf.function(lambda g: optimizer.apply([g], [w]), jit_compile=True)
+    counts, places = zip(*[(int(step(tf.ones([100]))), w.array.ctypes.data) for _ in range(6)], strict=True)
+    assert counts == (1, 2, 3, 4, 5, 6)
+    assert len({*places[3:]}) == 1
+    np.testing.assert_array_equal(w, np.full(100, -2.0))
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_weight_and_another_variable_change_places_after_a_step_also_if_it_is_interrupted(interrupted, monkeypatch):
+    from minikeras.compiler.executors.llvm import segment
+
+    w, other, optimizer = tf.Variable([1.0, 2.0]), tf.Variable([10.0, 20.0]), K.optimizers.SGD(1.0)
+    optimizer.build([w])
+
+    @tf.function(jit_compile=True)
+    def step(g):
+        optimizer.apply([g], [w])
+        old = tf.convert_to_tensor(w)
+        w.assign(other)
+        other.assign(old)
+
+    for _ in range(4):
+        step(tf.ones([2]))
+    assign, seen = segment.Commit._assign, []
+
+    def interrupt_once(commit, registers):
+        assign(commit, registers)
+        if not seen:
+            seen.append(commit)
+            raise KeyboardInterrupt
+
+    if interrupted:
+        monkeypatch.setattr(segment.Commit, "_assign", interrupt_once)
+    with contextlib.suppress(KeyboardInterrupt):
+        step(tf.ones([2]))
+    np.testing.assert_array_equal(w, [8.0, 18.0])
+    np.testing.assert_array_equal(other, [-2.0, -1.0])

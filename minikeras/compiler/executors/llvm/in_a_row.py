@@ -32,7 +32,7 @@ from ..numpy.replay import Closure, Rollback, copy_of, exporting
 from . import jit
 from .calls import KernelCall
 from .encode import BOUND
-from .phases import is_counted
+from .phases import does, is_counted
 from .runner import Instruction, Job
 from .segment import Around, Commit, Placed, Segment, copy_to
 
@@ -77,10 +77,10 @@ def layout_of(
     """The layout of a program's steps; None if Python has more to do between two of them."""
     numbers = {slot.key: number for number, slot in enumerate(program.arguments)}
     native = plan.exported & plan.addressed.keys()
-    values = {call.operands[1].key: call for call in late if _assigns(call) and isinstance(call.operands[1], Slot)}
+    values = {call.operands[1].key: call for call in late if does(call, assigned) and isinstance(call.operands[1], Slot)}
     results = [x for x in program.results if isinstance(x, Slot)]
-    plain = all(isinstance(call, AssignFlat) or (_assigns(call) and call.operands[1].key in native) for call in late)
-    if not plain or len(values) < sum(map(_assigns, late)) or any(x.key not in native for x in results):
+    plain = all(isinstance(call, AssignFlat) or (does(call, assigned) and call.operands[1].key in native) for call in late)
+    if not plain or len(values) < sum([does(call, assigned) for call in late]) or any(x.key not in native for x in results):
         return None
     found = StepLayout([], [], [], [], [], [], [])
     held: dict[int, Variable] = {}
@@ -91,7 +91,7 @@ def layout_of(
             bound.update(y.key for y in call.results)
         if _is_bound(call) or isinstance(closure, Drop):
             continue
-        if isinstance(call, Kernel) and call.record.primitive is read_variable:
+        if does(call, read_variable):
             held[call.results[0].key] = call.operands[0]
         elif isinstance(call, Kernel) and only_checks(call.record.primitive) and operands[0].key in numbers:
             found.tests.append((numbers[operands[0].key], call.record.params["test"]))
@@ -113,10 +113,6 @@ def layout_of(
 def _is_bound(call: LoweredOp) -> bool:
     """True if a call returns memory of flattened Variables."""
     return isinstance(call, ReadFlat) or (isinstance(call, View) and call.record.primitive is part)
-
-
-def _assigns(call: LoweredOp) -> bool:
-    return isinstance(call, Kernel) and call.record.primitive is assigned
 
 
 def _value(slot: Slot, plan: MemoryPlan) -> Placed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from ....core import State, assigned
+from ....core import Primitive, State, assigned, read_variable
 from ...ir import slots_in
 from ...passes.forward_state import only_counts, touched
 from ...variable_storage import flats_of, variables_of
@@ -38,8 +38,12 @@ def in_phases(calls: list[LoweredOp]) -> list[LoweredOp]:
     late = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.LATE]
     assignments = [call for call in calls if isinstance(call, AssignFlat)]
     early = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.EARLY]
+    # An interrupted commit carries late calls out again: a value that one of them reads must still be there.
+    changed = {call.record.inputs[0].key for call in late if does(call, assigned)}
     kept = [
-        isinstance(call, (AssignFlat, View)) or (isinstance(call, Kernel) and call.record.primitive is assigned)
+        isinstance(call, (AssignFlat, View))
+        or does(call, assigned)
+        or (does(call, read_variable) and call.record.inputs[0].key not in changed)
         for call in late
     ]
     # A failure of a later call would not have to undo anything but random streams.
@@ -98,6 +102,11 @@ def _phase(call: LoweredOp, latest: Phase, written: set[int] | None, flats: set[
 def is_counted(call: LoweredOp) -> bool:
     """True if a call only changes the counters of an optimizer."""
     return isinstance(call, Kernel) and only_counts(call.record)
+
+
+def does(call: LoweredOp, primitive: Primitive) -> bool:
+    """True if a call of Python carries out an instruction of this primitive."""
+    return isinstance(call, Kernel) and call.record.primitive is primitive
 
 
 def _is_kernel(call: LoweredOp) -> bool:
