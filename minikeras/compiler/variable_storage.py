@@ -260,5 +260,6 @@ class FlatVariables:
             return
         assert self._next is not None
         self._next.assign(self._variables)
+        self._current = self._next
         if self._buffers[-1] is not self._next:
             self._buffers.reverse()  # the last is the one to be read next, the first most likely free

@@ -36,12 +36,12 @@ def exchange_of(optimizer: Any) -> Callable[[Sequence[Any]], Sequence[Any]] | No
     if here.rows is not None:
         return here.exchange
     exchange, inner = optimizer.exchange, getattr(optimizer, "inner_optimizer", None)
-    held = [member.optimizer for member in getattr(optimizer, "members", ()) if member.optimizer is not None]  # None freezes
-    if any(one.exchange is not None for one in held):
-        raise ValueError(
-            f"apply: '{optimizer.name}' holds a DistributedOptimizer, whose gradients are not exchanged there. Put "
-            "DistributedOptimizer around the whole."
-        )
+    for member in getattr(optimizer, "members", ()):
+        if member.optimizer is not None and member.optimizer.exchange is not None:  # None freezes
+            raise ValueError(
+                f"apply: '{optimizer.name}' holds a DistributedOptimizer, whose gradients are not exchanged there. Put "
+                "DistributedOptimizer around the whole."
+            )
     if inner is not None and inner.exchange is not None:
         exchange = inner.exchange
         if exchange.passes > 1:
@@ -85,7 +85,7 @@ def checked_pairs(
         )
     tensors: list[Tensor] = []
     arrays: list[Array] = []
-    present: list[Variable] = []
+    keys: list[int] = []
     for gradient, variable in zip(grads, variables, strict=True):
         if not isinstance(variable, Variable):
             raise TypeError(_no_variable(gradient, variable))
@@ -101,22 +101,24 @@ def checked_pairs(
             raise mixed_devices(f"apply: a gradient and its variable '{name_of(variable)}'", [array, value])
         tensors.append(one)
         arrays.append(array if array.dtype == value.dtype else array.astype(value.dtype))
-        present.append(variable)
-    if len(present) < len(variables) or not present:
+        keys.append(variable.key)
+    if len(keys) < len(variables) or not keys:
         _report_missing(grads, variables)
-    known, keys = optimizer.state.slots, [variable.key for variable in present]
-    if not known:
+    if not (known := optimizer.state.slots):
         optimizer.prepare(variables)
         known = optimizer.state.slots
     if len(set(keys)) < len(keys):
-        raise ValueError(f"apply: a variable is given twice among {names_of(present)}. Add its gradients and give it once.")
-    if unknown := [variable for variable in present if variable.key not in known]:
+        names = names_of([variable for variable in variables if variable.key in keys])
+        raise ValueError(f"apply: a variable is given twice among {names}. Add its gradients and give it once.")
+    try:
+        return tensors, arrays, [known[key] for key in keys]
+    except KeyError as error:
+        unknown = next(variable for variable in variables if error.args == (variable.key,))
         raise ValueError(
-            f"Unknown variable: {unknown[0]!r}. This optimizer can only be called for the variables it was originally built "
+            f"Unknown variable: {unknown!r}. This optimizer can only be called for the variables it was originally built "
             "with. When working with a new set of variables, you should recreate a new optimizer instance, or call "
             "optimizer.build(variables) to add slots for them."
-        )
-    return tensors, arrays, [known[key] for key in keys]
+        ) from None
 
 
 def unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -490,7 +490,7 @@ def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> li
 
 
 def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    scale = float(optimizer.dynamic_scale.array) if optimizer.scales else 1.0
+    scale = float(optimizer.dynamic_scale.array) if "scale" in flags else 1.0
     return numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
 
 

@@ -268,10 +268,11 @@ class FlatRegisters(FlatVariables):
         if self._read is buffer:
             return
         self._read = None
-        if id(buffer) not in self._bound:
+        if (bound := self._bound.get(id(buffer))) is None:
+            bound = buffer, *self._views_of(buffer)
             kept = {key: one for key, one in self._bound.items() if one[0] in self._buffers}
-            self._bound = kept | {id(buffer): (buffer, *self._views_of(buffer))}
-        _, found, numbers, own = self._bound[id(buffer)]
+            self._bound = kept | {id(buffer): bound}
+        _, found, numbers, own = bound
         for register, array in found:
             arrays[register] = memory.registers[register] = array
         if numbers.size:
