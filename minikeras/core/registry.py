@@ -10,6 +10,8 @@ import importlib
 from types import SimpleNamespace
 from typing import Any
 
+from .locks import importing
+
 operations: Any = SimpleNamespace()
 """`operations.multiply` is the primitive of that name."""
 
@@ -37,7 +39,8 @@ def register_hooks(module: str, *names: str) -> None:
 def find_hook(name: str) -> Any:
     """The object that a floor above the core defines under a name, loaded now; None if no loaded floor has registered it."""
     if name not in _loaded and name in _hooks:
-        _loaded[name] = getattr(importlib.import_module(_hooks[name]), name)
+        with importing:
+            _loaded[name] = getattr(importlib.import_module(_hooks[name]), name)
     return _loaded.get(name)
 
 
