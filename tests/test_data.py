@@ -92,6 +92,14 @@ def test_batches_hold_all_rows_in_order_and_the_length_is_told_beforehand(rows, 
     assert all(len(batch) == size for batch in batches[:-1])
 
 
+def test_a_batch_of_unlike_elements_and_a_range_without_a_step_say_what_to_do():
+    rows = tf.data.Dataset.from_generator(lambda: iter([[1], [1, 2]]), output_signature=tf.TensorSpec([None], tf.int32))
+    with pytest.raises(tf.errors.ShapeError, match=r"padded_batch.*found \[\[1\], \[2\]\]"):
+        list(rows.batch(2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Dataset.range: step must not be zero, found 0"):
+        tf.data.Dataset.range(1, 2, 0)
+
+
 def test_batches_of_batches_gain_an_axis():
     assert numbers(tf.data.Dataset.range(5).batch(2).map(lambda x: x).batch(2, drop_remainder=True)) == [[[0, 1], [2, 3]]]
     with pytest.raises(ShapeError):

@@ -93,6 +93,8 @@ class Dataset(ElementStream):
     @staticmethod
     def range(*bounds: int, output_type: Any = int64) -> Dataset:
         """Integers, as int64 scalars unless another dtype is asked for: `range(stop)`, or `range(start, stop, step)`."""
+        if bounds[2:] and not bounds[2]:
+            raise InvalidArgumentError(f"Dataset.range: step must not be zero, found {bounds[2]}.")
         return Dataset.from_tensor_slices(np.arange(*bounds, dtype=as_dtype(output_type).numpy))
 
     @staticmethod

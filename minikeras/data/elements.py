@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import nest
 from ..core import Tensor, convert_to_tensor, current_device, device, namespace, to_numpy
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, ShapeError
 from ..types import TensorSpec, as_dtype
 
 
@@ -104,7 +104,12 @@ def stacked(group: list[Any]) -> Any:
     from ..functions.shaping import stack
 
     columns = nest.pair(*group)
-    return nest.pack(group[0], [None if column[0] is None else stack(list(column)) for column in columns])
+    try:
+        return nest.pack(group[0], [None if column[0] is None else stack(list(column)) for column in columns])
+    except ShapeError as error:
+        raise ShapeError(
+            f"the elements of a batch differ; fill them up with padded_batch, or cut them with map. {error}"
+        ) from None
 
 
 def announced(types: Any, shapes: Any, signature: Any) -> tuple[Any, list[Any] | None, Callable[[], Any] | None]:

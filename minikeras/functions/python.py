@@ -28,7 +28,7 @@ def py_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, name: str |
         Tout: the dtype of the result, or a list of dtypes for as many results; [] for none.
 
     Raises:
-        InvalidArgumentError: for other results than `Tout` says.
+        InvalidArgumentError: for other results than `Tout` says; arrays of NumPy are converted.
 
     >>> print(tf.py_function(lambda x: x * 2.0, [3.0], tf.float32).numpy())
     6.0
@@ -50,7 +50,11 @@ def _announced(name: str, found: Any, wanted: Any) -> Any:
     several = isinstance(wanted, (list, tuple))
     results = list(found) if several and isinstance(found, (list, tuple)) else [] if found is None else [found]
     kinds = [as_dtype(getattr(one, "dtype", one)).name for one in (wanted if several else [wanted])]
-    given = [as_dtype(one.dtype).name if hasattr(one, "dtype") else kind for one, kind in zip_longest(results, kinds)]
+    own: Any = (Tensor, Variable) if name == "py_function" else object
+    given = [
+        as_dtype(one.dtype).name if hasattr(one, "dtype") and isinstance(one, own) else kind
+        for one, kind in zip_longest(results, kinds)
+    ]
     if given != kinds or len(results) != len(kinds):
         raise InvalidArgumentError(f"{name}: Tout announces {kinds}, but the function gave {given}.")
     tensors = [convert_to_tensor(one, kind) for one, kind in zip(results, kinds, strict=True)]

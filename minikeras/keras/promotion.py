@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, convert_to_tensor
+from ..core import Tensor, convert_to_tensor, holds_tensor
 from ..functions import cast, tensor
 from ..types import DType, DTypeLike, TensorLike, as_dtype
 from . import config
@@ -61,6 +61,13 @@ def promoted(*values: TensorLike) -> list[Tensor]:
     dtype = result_type(*kinds)
     given = [one if isinstance(one, Tensor) else convert_to_tensor(one, dtype) for one in tensors]
     return [one if one.dtype == dtype else cast(one, dtype) for one in given]
+
+
+def exact(x: Any, dtype: DTypeLike) -> Any:
+    """Numbers of Python as float64 where that is the dtype, since float32 would cut their digits; anything else as it is."""
+    if dtype is None or as_dtype(dtype).name != "float64" or hasattr(x, "dtype") or holds_tensor(x):
+        return x
+    return convert_to_tensor(np.asarray(x, "float64"))
 
 
 def wide(x: Tensor) -> Tensor:

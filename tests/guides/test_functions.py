@@ -59,6 +59,11 @@ def test_functions_of_python_give_what_they_announce():
             call()
 
 
+def test_py_function_converts_arrays_of_numpy():
+    assert tf.py_function(lambda x: x.numpy() * 1.5, [tf.constant(2)], tf.float32).numpy() == 3.0  # float64
+    assert tf.py_function(lambda x: np.array([1, 2]), [0], tf.int32).dtype == tf.int32
+
+
 def test_gradients_go_through_a_function_of_python_but_not_of_numpy():
     x = tf.Variable(3.0)
     with tf.GradientTape(persistent=True) as tape:

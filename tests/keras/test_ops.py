@@ -14,7 +14,7 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.errors import DTypeError, ShapeError
+from minikeras.errors import DTypeError, InvalidArgumentError, ShapeError
 from minikeras.keras.symbolic.operation import CLASSES
 
 K = tf.keras
@@ -408,6 +408,41 @@ def test_the_inverse_short_time_transform_gives_the_signal_back_up_to_its_ends()
     for window in ("hann", "hamming", None):
         again = K.ops.istft(K.ops.stft(signal, 8, 4, 8, window), 8, 4, 8, window=window)
         np.testing.assert_allclose(again, signal, atol=1e-5)
+
+
+def test_numbers_of_python_keep_their_digits_in_float64():
+    x, kind = np.array([np.nan, np.inf, 1 / 3]), {"dtype": "float64"}
+    for found, expected in [
+        (K.ops.full((2,), 0.1, **kind), [0.1, 0.1]),
+        (K.ops.full_like(x[:1], 0.1), [0.1]),
+        (K.ops.arange(0, 0.3, 0.1, **kind), np.arange(0, 0.3, 0.1)),
+        (K.ops.linspace(0, 0.1, 3, **kind), np.linspace(0, 0.1, 3)),
+        (K.ops.logspace(0, 0.1, 3, base=2.7, **kind), np.logspace(0, 0.1, 3, base=2.7)),
+        (K.ops.geomspace(0.1, 0.2, 3, **kind), np.geomspace(0.1, 0.2, 3)),
+        (K.ops.pad(x[2:], 1, constant_values=0.1), [0.1, 1 / 3, 0.1]),
+        (K.ops.nan_to_num(x, 0.1), [0.1, np.finfo(float).max, 1 / 3]),
+        (K.ops.percentile(np.array([0.0, 1.0]), 33.3), 0.333),
+        (K.ops.trapezoid(x[2:].repeat(2), dx=0.1), 0.1 / 3),
+    ]:
+        assert found.dtype == "float64"
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+    assert K.ops.arange(2**40, 2**40 + 2).numpy().tolist() == [2**40, 2**40 + 1]  # [0, 1] of int32
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: K.ops.median(x, axis=9), "median: axis 9 is out of range for a tensor with 2 axes"),
+        (lambda x: K.ops.quantile(x, 0.5, axis=(0, -3)), "quantile: axis -3 is out of range"),
+        (lambda x: K.ops.nanpercentile(x, 50, axis=(0, 0)), "nanpercentile: axis .* names one axis twice"),
+        (lambda x: K.ops.tril(x[0]), r"tril, triu: matrices .* are needed, found shape \(3,\)"),
+        (lambda x: K.ops.arange(0, 5, 0), "arange: step must not be zero, found 0"),
+        (lambda x: tf.signal.fftshift(x, 7), "fftshift: axis 7 is out of range"),
+    ],
+)
+def test_what_an_operation_cannot_do_is_refused_by_its_name(call, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        call(np.ones((2, 3)))
 
 
 def test_probabilities_of_labels_in_16_bits_are_of_32():

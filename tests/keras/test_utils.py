@@ -218,6 +218,10 @@ def test_images_go_to_files_and_back(tmp_path):
         utils.save_img(tmp_path / "image.jpg", image)
     with pytest.raises(NotFoundError, match="there is no file"):
         utils.load_img(tmp_path / "other.png")
+    for name, content in (("text.png", b"text"), ("part.png", path.read_bytes()[:60])):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(OSError, match=f"{name} is no image that Pillow reads, or only a part"):
+            utils.load_img(tmp_path / name)
     with pytest.raises(ValueError, match="color_mode must be one of"):
         utils.load_img(path, "bgr")
     with pytest.raises(ValueError, match="interpolation must be one of"):

@@ -174,24 +174,21 @@ class CallbackList:
 
     # What they remember ------------------------------------------------------------------------------------------------
 
-    def _remembering(self) -> list[Callback]:
-        return [one for one in self.callbacks if not isinstance(one, ProgressBar)]
-
     def get_state(self) -> list[dict[str, Any]]:
-        """The state of each, in order, under the name of its class."""
-        return [{"class": type(one).__name__, "state": one.get_state()} for one in self._remembering()]
+        """The state of each that has one, in order, under the name of its class."""
+        return [{"class": type(one).__name__, "state": state} for one in self.callbacks if (state := one.get_state())]
 
     def set_state(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Give each its state back.
+        """Give each its state back; those without one need not be the same.
 
         Raises:
             ValueError: if these are not the callbacks whose states were saved; none is changed.
         """
-        own = [type(one).__name__ for one in self._remembering()]
-        saved = [state["class"] for state in states]
+        remembering, states = [one for one in self.callbacks if one.get_state()], [one for one in states if one["state"]]
+        own, saved = [type(one).__name__ for one in remembering], [state["class"] for state in states]
         if own != saved:
             raise ValueError(f"The saved state belongs to the callbacks {saved}, found {own}. Give fit the same, in order.")
-        for callback, state in zip(self._remembering(), states, strict=True):
+        for callback, state in zip(remembering, states, strict=True):
             if is_first() or not callback.first_rank_only:
                 callback.set_state(state["state"])
 

@@ -18,7 +18,7 @@ from ...functions import cast, contractions, fill, linalg, ones_like, reduce_all
 from ...functions import elementwise as tf
 from ...functions.shaping import broadcast_to, reshape, squeeze, stack, unstack
 from ...types import TensorLike
-from ..promotion import floating, is_float, promoted
+from ..promotion import exact, floating, is_float, promoted
 from ..symbolic.operation import SAME, operation
 from ..symbolic.trial import cost_of_anything, cost_of_product
 from .rows import anything, floats, of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, row
@@ -233,9 +233,9 @@ def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neg
     if not x.dtype.is_floating:
         return x
     high, low = (float(x.dtype.max) if posinf is None else posinf), (float(x.dtype.min) if neginf is None else neginf)
-    x = tf.where(tf.is_nan(x), tf.cast(nan, x.dtype), x)
-    x = tf.where(x == _math.inf, tf.cast(high, x.dtype), x)
-    return tf.where(x == -_math.inf, tf.cast(low, x.dtype), x)
+    for place, number in ((tf.is_nan(x), nan), (x == _math.inf, high), (x == -_math.inf, low)):
+        x = tf.where(place, tf.cast(exact(number, x.dtype), x.dtype), x)
+    return x
 
 
 @operation
@@ -470,7 +470,7 @@ def trapezoid(y: TensorLike, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Te
     """
     values = moveaxis(floating(y), axis, -1)
     if x is None:
-        distance = cast(dx, values.dtype)
+        distance = cast(exact(dx, values.dtype), values.dtype)
     else:
         places = cast(convert_to_tensor(x), values.dtype)
         places = moveaxis(places, axis, -1) if places.ndim == values.ndim else places

@@ -16,9 +16,10 @@ from ...functions import linalg as _linalg
 from ...functions import reductions as tf
 from ...functions.convolution import convolution
 from ...functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_inf, is_nan, where
+from ...functions.operands import negative_axes
 from ...functions.shaping import expand_dims, pad, reshape, reverse, stack, transpose
 from ...types import Axis, DTypeLike, TensorLike
-from ..promotion import floating, is_float, promoted, result_type
+from ..promotion import exact, floating, is_float, promoted, result_type
 from ..symbolic.operation import operation
 from ..symbolic.trial import check_size, cost_of_anything
 from .arithmetic import isnan
@@ -266,7 +267,7 @@ def _quantile(name: str, x: Tensor, q: TensorLike, axis: Any, method: str, keepd
     if method not in _METHODS:
         raise ValueError(f"{name}: method must be one of {_METHODS}, found {method!r}.")
     shares = convert_to_tensor(q, x.dtype) if not hasattr(q, "dtype") else cast(q, x.dtype)
-    axes = range(x.ndim) if axis is None else [one % x.ndim for one in (axis if isinstance(axis, (list, tuple)) else [axis])]
+    axes = [one + x.ndim for one in negative_axes(axis, x.ndim, name)]
     others = [one for one in range(x.ndim) if one not in axes]
     rest = [x.shape[one] for one in others]
     rows = ordering.sort(reshape(transpose(x, [*others, *axes]), [*rest, -1]))
@@ -489,11 +490,13 @@ nanquantile = row("nanquantile",
     'print(tf.keras.ops.nanquantile([1.0, float("nan"), 4.0], 0.5).numpy()) -> 2.5', cost=cost_of_anything)
 percentile = row("percentile",
     lambda x, q, axis=None, method="linear", keepdims=False:
-        _quantile("percentile", floating(x), floating(q) / 100.0, axis, method, keepdims, nans=False), "`quantile` of q / 100.",
+        _quantile("percentile", floating(x), floating(exact(q, floating(x).dtype)) / 100.0, axis, method, keepdims, nans=False),
+    "`quantile` of q / 100.",
     "print(tf.keras.ops.percentile([1.0, 2.0, 4.0], 75).numpy()) -> 3.0", cost=cost_of_anything)
 nanpercentile = row("nanpercentile",
     lambda x, q, axis=None, method="linear", keepdims=False:
-        _quantile("nanpercentile", floating(x), floating(q) / 100.0, axis, method, keepdims, nans=True),
+        _quantile(
+            "nanpercentile", floating(x), floating(exact(q, floating(x).dtype)) / 100.0, axis, method, keepdims, nans=True),
     "`quantile` of q / 100 of what is not NaN.",
     'print(tf.keras.ops.nanpercentile([1.0, float("nan"), 4.0], 50).numpy()) -> 2.5', cost=cost_of_anything)
 median = row("median",

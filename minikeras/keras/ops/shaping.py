@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, convert_to_tensor
-from ...errors import DTypeError, ShapeError
+from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...functions import bitcast, cast, creation, indexing, integer, negative_axis, pow, reduce_sum, static_shape
 from ...functions import shaping as tf
 from ...functions.catalogue import row as plain_row
@@ -18,7 +18,7 @@ from ...functions.catalogue import takes_symbols
 from ...functions.elementwise import where as choose
 from ...types import Axis, DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config
-from ..promotion import floating, promoted, result_type
+from ..promotion import exact, floating, promoted, result_type
 from ..symbolic import KerasTensor
 from ..symbolic.operation import operation
 from ..symbolic.trial import check_size, cost_of_anything
@@ -171,7 +171,7 @@ def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: 
     x = convert_to_tensor(x)
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     check_size(_math.prod(n + abs(int(sum(more))) for n, more in zip(x.shape, widths, strict=True)), "a padded tensor")
-    return tf.pad(x, widths, mode.upper(), cast(constant_values or 0, x.dtype))
+    return tf.pad(x, widths, mode.upper(), cast(exact(constant_values or 0, x.dtype), x.dtype))
 
 
 # Facts -------------------------------------------------------------------------------------------------------------------
@@ -334,6 +334,8 @@ def unravel_index(indices: TensorLike, shape: ShapeLike) -> tuple[Tensor, ...]:
 
 
 def _on_or_below(x: Tensor, k: int) -> np.ndarray:
+    if x.ndim < 2:
+        raise ShapeError(f"tril, triu: matrices (..., n, m) are needed, found shape {tuple(x.shape)}.")
     return np.tri(x.shape[-2], x.shape[-1], k=k, dtype=bool)
 
 
@@ -436,10 +438,14 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, 
     >>> print(tf.keras.ops.arange(3).numpy(), tf.keras.ops.arange(1, 2, 0.5).numpy())
     [0 1 2] [1.  1.5]
     """
+    limits = (0, start) if stop is None else (start, stop)
+    numbers = [convert_to_tensor(exact(one, dtype)).numpy() for one in (*limits, 1 if step is None else step)]
+    if not numbers[-1]:
+        raise InvalidArgumentError(f"arange: step must not be zero, found {step}.")
     if dtype is None:
         dtype = result_type(*(getattr(one, "dtype", type(one)) for one in (start, stop, step) if one is not None))
-    limits = (0, start) if stop is None else (start, stop)
-    numbers = [convert_to_tensor(one).numpy() for one in (*limits, 1 if step is None else step)]
+        if dtype == "int32" and any(one.dtype == "int64" for one in numbers):  # integers that int32 does not hold
+            dtype = "int64"
     return cast(convert_to_tensor(np.arange(*numbers)), dtype)
 
 
@@ -482,7 +488,7 @@ def linspace(
     >>> print(tf.keras.ops.linspace(0, 1, 3).numpy())
     [0.  0.5 1. ]
     """
-    first, last = map(floating, promoted(start, stop))
+    first, last = map(floating, promoted(exact(start, dtype), exact(stop, dtype)))
     num = integer(num)
     parts = num - 1 if endpoint else num
     step = (last - first) / max(parts, 1) if parts else (last - first) * float("nan")
@@ -505,8 +511,8 @@ def logspace(
     >>> print(tf.keras.ops.logspace(0, 2, 3).numpy())
     [  1.  10. 100.]
     """
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
-    found = pow(cast(base, exponents.dtype), exponents)
+    exponents = linspace(exact(start, dtype), exact(stop, dtype), num, endpoint, axis=axis)
+    found = pow(cast(exact(base, dtype), exponents.dtype), exponents)
     return found if dtype is None else cast(found, dtype)
 
 
@@ -519,7 +525,7 @@ def geomspace(
     >>> print(tf.keras.ops.geomspace(1, 100, 3).numpy())
     [  1.  10. 100.]
     """
-    first, last = map(floating, promoted(start, stop))
+    first, last = map(floating, promoted(exact(start, dtype), exact(stop, dtype)))
     ratio = last / first
     base, quotient = tf.expand_dims(tf.broadcast_to(first, ratio.shape), axis), tf.expand_dims(ratio, axis)
     found = base * pow(quotient, linspace(creation.zeros_like(ratio), creation.ones_like(ratio), num, endpoint, axis=axis))
@@ -536,7 +542,7 @@ def _window(function: Callable[..., Any], places: Any, *options: float) -> Tenso
 # fmt: off
 full = row("full",
     lambda shape, fill_value, dtype=None:
-        tf.broadcast_to(cast(convert_to_tensor(fill_value), dtype or config.floatx()), static_shape(shape)),
+        tf.broadcast_to(cast(convert_to_tensor(exact(fill_value, dtype)), dtype or config.floatx()), static_shape(shape)),
     "One value, or what can be broadcast, in every place.", "print(tf.keras.ops.full((2,), 7.0).numpy()) -> [7. 7.]",
     cost=cost_of_anything)
 zeros_like = row("zeros_like", lambda x, dtype=None: creation.zeros_like(convert_to_tensor(x), dtype),
@@ -553,9 +559,10 @@ ones = plain_row("ones", lambda shape, dtype=None: takes_symbols(creation.ones)(
     "print(tf.keras.ops.ones((2,)).numpy()) -> [1. 1.]")
 empty = plain_row("empty", lambda shape, dtype=None: zeros(shape, dtype), "Elements of any values; zeros here.",
     "tf.keras.ops.empty((2, 3)).shape -> TensorShape([2, 3])")
-full_like = row("full_like", lambda x, fill_value, dtype=None: tf.broadcast_to(cast(fill_value, dtype or x.dtype), x.shape),
+full_like = row("full_like", 
+    lambda x, fill_value, dtype=None: full(convert_to_tensor(x).shape, fill_value, dtype or convert_to_tensor(x).dtype),
     "One value in every place of the shape of `x`, in its dtype if no other one is given.",
-    "print(tf.keras.ops.full_like([1, 2], 7).numpy()) -> [7 7]", takes=anything)
+    "print(tf.keras.ops.full_like([1, 2], 7).numpy()) -> [7 7]")
 bartlett = plain_row("bartlett", lambda x: _window(np.bartlett, x), "The triangular window of so many places.",
     "print(tf.keras.ops.bartlett(3).numpy()) -> [0. 1. 0.]", types={"x": "int"})
 blackman = plain_row("blackman", lambda x: _window(np.blackman, x),

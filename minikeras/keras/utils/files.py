@@ -137,6 +137,7 @@ def load_img(
     Raises:
         MissingExtraError: without Pillow.
         NotFoundError: if there is no such file.
+        OSError: if it is no image, or a part of one; Pillow's UnidentifiedImageError for the first.
         ValueError: for an unknown mode or interpolation.
 
     >>> import os, tempfile
@@ -156,7 +157,11 @@ def load_img(
         content = path.getvalue() if isinstance(path, io.BytesIO) else pathlib.Path(os.fsdecode(path)).read_bytes()
     except FileNotFoundError:
         raise NotFoundError(f"load_img: there is no file {os.fsdecode(path)!r}.") from None
-    img = image.open(io.BytesIO(content))
+    try:
+        img = image.open(io.BytesIO(content))
+        img.load()
+    except OSError as error:  # Pillow does not name the file
+        raise type(error)(f"load_img: {path} is no image that Pillow reads, or only a part of one.") from error
     if img.mode not in MODES[color_mode]:
         img = img.convert(MODES[color_mode][0])
     if height is None or width is None or img.size == (width, height):
