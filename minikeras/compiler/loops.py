@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..core import Primitive, Record, operations
 from ..core.arrays.namespaces import ALLOWED_NAMES, namespace
@@ -29,6 +30,9 @@ FUNCTIONS = frozenset(
 
 KINDS = "fiub"
 """Kinds of dtypes that bodies are traced for: all but complex numbers and, of kind "V", bfloat16."""
+
+_OF_BOOLS = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "invert": "logical_not"}
+"""The functions of NumPy's `&`, `|`, `^` and `~` for bools."""
 
 _POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
 """The function of NumPy's `**` for some exponents; for any other it is `power`."""
@@ -142,7 +146,7 @@ def on_arrays(step: Step, xp: ModuleType) -> Callable[..., Any]:
     return found
 
 
-class Traced:
+class Traced(NDArrayOperatorsMixin):
     """Stands for one element while a kernel is traced."""
 
     __slots__ = ("code", "dtype", "register")
@@ -162,22 +166,6 @@ class Traced:
         """The sum over all elements of its array, where bodies may have such sums."""
         return self.code.total(self)
 
-    def __and__(self, other: Any) -> Traced:
-        if not isinstance(other, Traced) or not self.dtype == other.dtype == np.bool_:
-            raise Untraceable("bits of integers")
-        return self.code.apply("logical_and", self, other)
-
-    def __abs__(self) -> Traced:
-        return self.code.apply("absolute", self)
-
-    def __neg__(self) -> Traced:
-        return self.code.apply("negative", self)
-
-    def __invert__(self) -> Traced:
-        if self.dtype != np.bool_:
-            raise Untraceable("bits of integers")
-        return self.code.apply("logical_not", self)
-
     def __pow__(self, exponent: Any) -> Traced:
         if isinstance(exponent, Traced) and exponent.dtype is float:
             raise Untraceable("a power that each run may have another one of")
@@ -190,9 +178,11 @@ class Traced:
         return self.code.apply("power", base, self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        if method != "__call__" or options or ufunc.__name__ not in FUNCTIONS:
+        in_place = options.pop("out", operands[:1])[0] is operands[0]
+        if method != "__call__" or options or not in_place or ufunc.__name__ not in FUNCTIONS:
             raise Untraceable(f"{ufunc.__name__} of elements")
-        return self.code.apply(ufunc.__name__, *operands)
+        of_bools = all(isinstance(x, Traced) and x.dtype == np.bool_ for x in operands)
+        return self.code.apply(_OF_BOOLS.get(ufunc.__name__, ufunc.__name__) if of_bools else ufunc.__name__, *operands)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, operands: Any, options: Any) -> Any:
         if function is np.where and len(operands) == 3:
@@ -205,27 +195,7 @@ class Traced:
         raise Untraceable("a branch on values")
 
     __float__ = __int__ = __index__ = __bool__
-    __hash__ = None  # type: ignore[assignment]
 
-
-def _operator(function: str, swapped: bool) -> Callable[[Any, Any], Any]:
-    def apply(self: Any, other: Any) -> Any:
-        return self.code.apply(function, *((other, self) if swapped else (self, other)))
-
-    return apply
-
-
-for _name, _function in (
-    *(("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide")),
-    *(("floordiv", "floor_divide"), ("mod", "remainder")),
-):
-    setattr(Traced, f"__{_name}__", _operator(_function, False))
-    setattr(Traced, f"__r{_name}__", _operator(_function, True))
-for _name, _function in {
-    **{"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"},
-    **{"eq": "equal", "ne": "not_equal"},
-}.items():
-    setattr(Traced, f"__{_name}__", _operator(_function, False))
 
 NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg"}
 """Functions of Python numbers alone: the operator whose result is a Python number too."""
