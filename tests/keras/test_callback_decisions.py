@@ -46,6 +46,13 @@ def identify(case):
     return f"{case['seq']}-{'-'.join(f'{key}={value}' for key, value in case['config'].items()) or 'default'}"
 
 
+def test_every_section_of_the_fixture_is_known():
+    hooks = {"meta", "fit_hook_order", "evaluate_hook_order", "predict_hook_order"}
+    data = {"validation_split", "class_weight_to_sample_weights"}
+    decisions = {"sequences", "early_stopping", "reduce_lr_on_plateau", "model_checkpoint"}
+    assert set(CALLBACKS) == hooks | data | decisions
+
+
 @pytest.mark.parametrize("case", CALLBACKS["early_stopping"], ids=identify)
 def test_early_stopping_stops_and_restores_as_keras_does(case):
     model = Stub()
