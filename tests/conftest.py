@@ -35,7 +35,7 @@ settings.register_profile(
 )  # the same examples in every run, however slow the computer is
 settings.load_profile("minikeras")
 _DEVICES = {"cpu": "CPU:0", "strict": "STRICT:0", "gpu": "GPU:0"}
-_TIME_LIMIT = 660.0
+_TIME_LIMIT = 1260.0
 """Seconds for one test, of which up to 60 are counted from the tests before it."""
 _SEED = 20_261_128
 """Of draws that a test leaves to the global stream: from the system's seed one in a hundred runs would fail."""

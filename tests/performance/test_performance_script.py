@@ -46,7 +46,7 @@ def _run(*options: str) -> str:
     program = [sys.executable, "-m", "tests.performance", "--quick", *options]
     # Workers of a parallel test run share the processors with this program.
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
