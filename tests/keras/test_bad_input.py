@@ -386,6 +386,12 @@ def test_two_inputs_for_one_are_told_before_and_after_building(make):
     assert np.array_equal(layer([x], training=False), layer(x, training=False))
 
 
+def test_a_size_of_an_input_is_not_negative():
+    for given in ({"shape": (-1, 3)}, {"batch_shape": (-2, 3)}):
+        with pytest.raises(ValueError, match="Input: no size may be negative, found .* None stands for any size"):
+            tf.keras.Input(**given)
+
+
 def test_two_inputs_for_one_are_told_by_models(unharmed):
     x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
     rows = tf.keras.Input((3,), name="rows")

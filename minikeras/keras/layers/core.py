@@ -430,7 +430,7 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         options: `name`, as in `Layer`; `input_shape` and `batch_input_shape`, older names of `shape` and `batch_shape`.
 
     Raises:
-        ValueError: if both or neither of `shape` and `batch_shape` are given.
+        ValueError: if both or neither of `shape` and `batch_shape` are given, and for a negative size.
         NotImplementedError: for sparse or ragged inputs.
 
     >>> model = tf.keras.Sequential([tf.keras.layers.InputLayer(shape=(4,)), tf.keras.layers.Dense(2)])
@@ -462,6 +462,8 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         if batch_shape is None:
             batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
         self.batch_shape = tuple([None if isinstance(n, KerasTensor) or n is None else int(n) for n in batch_shape])
+        if any(n is not None and n < 0 for n in self.batch_shape):
+            raise ValueError(f"Input: no size may be negative, found {self.batch_shape}; None stands for any size.")
         self.input_dtype = as_dtype(dtype or floatx())
         self._takes_text = self.input_dtype.name == "string"
         self.autocast = False  # `call` casts
