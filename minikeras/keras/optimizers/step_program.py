@@ -25,7 +25,7 @@ from ...compiler.variable_storage import assign_flat, flatten, read_flat
 from ...core import Record, State, Tensor, Variable, convert_to_tensor, effect, is_short, operations
 from ...core import Write as HowToWrite
 from ...core.arrays import is_array, namespace, to_numpy
-from ...core.variable import assigned, read_variable, restore, snapshot
+from ...core.variable import are_held, assigned, read_variable, restore
 from ...errors import CompileError
 from ...layout import Layout
 from ...types import Array
@@ -314,9 +314,13 @@ class FormulaPart:
             groups += [grouped([place], decay, _projection_of(states[place].variable)) for place in limited]
         leaves, decays = groups[0].leaves, [group.decay for group in groups if group.decay]
         numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(flags))]
-        known = own.is_own and own.rate_is_own
         params = {"optimizer": optimizer if scales else own, "own": own, "decays": decays, "flags": flags}
-        writer.begin(step_numbers if known else asked_numbers, params, tuple(numbers))
+        if own.is_own and own.rate_is_own:
+            writer.begin(step_numbers, params, tuple(numbers))
+        else:
+            asks = own.overrides("begin_step") or not own.rate_is_own
+            trained = [state.variable for state in states] if asks else []
+            writer.begin(asked_numbers, {**params, "trained": trained}, tuple(numbers))
         last, products = numbers[leaves + len(decays) :], iter(numbers[leaves:])
         for group in groups:
             group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *last]
@@ -489,17 +493,17 @@ def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> li
     return parts
 
 
-def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+def _numbers(
+    *, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str], trained: Sequence[Variable] = ()
+) -> tuple[float, ...]:
+    """The numbers of a step, before the loss: a user's code must not assign the Variables that this reads."""
+    before = [variable.array for variable in trained]
     scale = float(optimizer.dynamic_scale.array) if "scale" in flags else 1.0
-    return numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
-
-
-def _asked(*, own: Any, **given: Any) -> tuple[float, ...]:
-    """The numbers as a user's code computes them, before the loss: it must not assign what that reads."""
-    before = snapshot(state.variable for state in own.state.slots.values())
-    numbers = _numbers(own=own, **given)
-    if changed := names_of(variable for variable, array in before if variable.array is not array):
-        restore(before)
+    numbers = numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
+    if trained and not are_held(before, trained):
+        pairs = list(zip(trained, before, strict=True))
+        changed = names_of(variable for variable, array in pairs if variable.array is not array)
+        restore(pairs)
         raise CompileError(
             f"{own.name}: its learning rate or `begin_step` assigns {changed}, which the step changes. A compiled step asks "
             "for these numbers before the loss. Assign it outside of the step, or let the step run eagerly."
@@ -534,7 +538,7 @@ def _count(*given: Any, optimizer: Any, owns: Sequence[Any] = (), ending: Sequen
 
 
 step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
-asked_numbers = effect("asked_numbers", _asked, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+asked_numbers = effect("asked_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 """The numbers of a step that a user's code computes, which may change anything."""
 NUMBERS.update((step_numbers, asked_numbers))
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
