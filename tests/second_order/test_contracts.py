@@ -209,7 +209,7 @@ def quartic(w):
     ("make", "given", "message"),
     [
         (optimizers.Newton, {"globalization": "trust_region"}, "keeps no number 'radius'.*it keeps.*make a new optimizer"),
-        (lambda: optimizers.LBFGS(memory=2), {"memory": 3}, "memory=3.*room for 2.*before the first step"),
+        (lambda: optimizers.LBFGS(memory=2), {"memory": 3}, "memory=3.*room for 2.*before the first step.*built = False"),
         (optimizers.AdaHessian, {"use_ema": True}, "keeps no 'average'.*it keeps.*before the first step"),
     ],
 )
@@ -246,3 +246,15 @@ def test_levenberg_marquardt_begins_to_scale_before_the_first_step():
     optimizer.scaling = True
     optimizer.minimize(fit, [w])
     assert optimizer.slot(w, "scale").numpy().all()
+
+
+@pytest.mark.parametrize("memory", [3, 5])
+def test_lbfgs_starts_afresh_when_what_it_keeps_is_dropped(memory):
+    """It divided by zero."""
+    w, optimizer = tf.Variable([1.0, 2.0, 3.0], dtype=tf.float64), optimizers.LBFGS(memory=3)
+    for _ in range(3):
+        optimizer.minimize(quartic(w), [w])
+    optimizer.built, optimizer.memory = False, memory
+    losses = [float(optimizer.minimize(quartic(w), [w])) for _ in range(4)]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
+    assert optimizer.logs()["pairs"] == min(memory, 4)

@@ -68,8 +68,10 @@ class LBFGS(SecondOrder):
         if self.memory > room:
             raise ValueError(
                 f"{self.name}: memory={self.memory}, but there is room for {room} pairs. Set a larger memory before the first "
-                "step, or make a new optimizer."
+                "step, or assign built = False, which drops what is kept."
             )
+        if count and number(xp.abs(changes[-1]).max()) == 0.0:  # zeros again, since `built = False`
+            count = 0
         kept = [(steps[i], changes[i]) for i in range(room - min(count, self.memory), room)]
         direction = two_loops(gradient, kept)
         slope = number(gradient @ direction)
