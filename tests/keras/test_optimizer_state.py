@@ -447,3 +447,25 @@ def test_layers_that_muon_is_to_leave_to_adam_are_named_before_the_first_step():
     with pytest.raises(ValueError, match="keeps no 'velocity' for 'kernel.*it keeps .'momentum'.*before the first step"):
         optimizer.apply(gradients(1, "float32"), held)
     assert equal(values([*held, *optimizer.variables]), before)
+
+
+@pytest.mark.parametrize("base", [optimizers.SGD, optimizers.Adam, optimizers.RMSprop])
+@pytest.mark.parametrize("more", [(), ("extra",)])
+def test_slots_that_a_users_subclass_names_itself_are_kept_whatever_the_options_of_its_base_are(base, more):
+    """A name that is also that of an optional slot of the base was left out of them: the formula lacked an argument."""
+    names = ("momentum", "velocity_hat", "average_gradient", *more)
+
+    class Summed(base):
+        def __init__(self, learning_rate=0.1):
+            super().__init__(learning_rate)
+            self.slot_groups = (names,)
+
+        def formula(self, step, gradient, value, *sums):
+            return value - 0.1 * sum(sums, gradient), *[one + gradient for one in sums]
+
+    w, optimizer = tf.Variable(0.0), Summed()
+    for _ in range(9):
+        optimizer.apply([tf.constant(1.0)], [w])
+    assert [optimizer.slot(w, name).numpy() for name in names] == [9.0] * len(names)
+    assert [one.name for one in optimizer.variables[2:]] == [f"Variable_{name}" for name in names]
+    np.testing.assert_allclose(w.numpy(), -0.9 - 3.6 * len(names), rtol=1e-5)

@@ -150,8 +150,7 @@ class RMSprop(Optimizer):
     """
 
     elementwise = True
-    slot_groups = ("velocity",), ("momentum",), ("average_gradient",)
-    optional_slots = {"momentum": "momentum", "average_gradient": "centered"}
+    slot_groups = ("velocity",), {"momentum": "momentum"}, {"average_gradient": "centered"}
 
     def __init__(
         self,

@@ -88,8 +88,7 @@ class Adam(Optimizer):
     """
 
     elementwise = True
-    slot_groups: tuple[tuple[str, ...], ...] = (("momentum", "velocity"), ("velocity_hat",))
-    optional_slots = {"velocity_hat": "amsgrad"}
+    slot_groups: tuple[tuple[str, ...] | dict[str, str], ...] = ("momentum", "velocity"), {"velocity_hat": "amsgrad"}
 
     def __init__(
         self,

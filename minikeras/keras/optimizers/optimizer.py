@@ -83,10 +83,10 @@ class Optimizer:
     """Names of the constructor's arguments beyond the common ones, which are attributes too; `register` asks it for them."""
     rule: Callable[..., tuple[Array, ...]] | None = None
     """The formula as a function of gradient, value, slots, what `begin_step` gives, and the settings."""
-    slot_groups: tuple[tuple[str, ...], ...] = ()
-    """Names of the slots in the formula's order. `variables` lists them group by group, in a group Variable by Variable."""
-    optional_slots: Mapping[str, str] = {}
-    """Slots that are kept only while an option is True or above 0: from their names to that of the option."""
+    slot_groups: tuple[tuple[str, ...] | dict[str, str], ...] = ()
+    """Names of the slots in the formula's order. `variables` lists them group by group, in a group Variable by Variable. A dict
+    has slots that are kept only while an option is True or above 0: from their names to that of the option.
+    """
 
     def __init__(
         self,
@@ -149,8 +149,8 @@ class Optimizer:
 
     def slot_names(self, variable: Variable) -> Sequence[str]:
         """Names of the slots that the formula needs for a Variable, as the options are now, in its order."""
-        optional = self.optional_slots
-        return [x for group in self.slot_groups for x in group if x not in optional or getattr(self, optional[x]) > 0]
+        groups = self.slot_groups
+        return [x for group in groups for x in group if not isinstance(group, dict) or (getattr(self, group[x]) or 0) > 0]
 
     @property
     def beside(self) -> list[str]:

@@ -50,8 +50,7 @@ class SGD(Optimizer):
     """
 
     elementwise = True
-    slot_groups = (("momentum",),)
-    optional_slots = {"momentum": "momentum"}
+    slot_groups: tuple[tuple[str, ...] | dict[str, str], ...] = ({"momentum": "momentum"},)
 
     def __init__(
         self, learning_rate: float | Callable[..., Any] = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any

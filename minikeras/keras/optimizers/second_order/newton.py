@@ -217,8 +217,7 @@ class LevenbergMarquardt(GaussNewton):
     """
 
     settings = (*GaussNewton.settings, "scaling", "acceleration")
-    slot_groups = (("scale",),)
-    optional_slots = {"scale": "scaling"}
+    slot_groups = ({"scale": "scaling"},)
 
     def __init__(
         self,
