@@ -64,10 +64,10 @@ def promoted(*values: TensorLike) -> list[Tensor]:
 
 
 def exact(x: Any, dtype: DTypeLike) -> Any:
-    """Numbers of Python as float64 where that is the dtype, since float32 would cut their digits; anything else as it is."""
-    if dtype is None or as_dtype(dtype).name != "float64" or hasattr(x, "dtype") or holds_tensor(x):
+    """Numbers of Python in a dtype of 64 bits for each part, since float32 would cut their digits; anything else as it is."""
+    if dtype is None or as_dtype(dtype).name not in ("float64", "complex128") or hasattr(x, "dtype") or holds_tensor(x):
         return x
-    return convert_to_tensor(np.asarray(x, "float64"))
+    return convert_to_tensor(x, dtype)
 
 
 def wide(x: Tensor) -> Tensor:

@@ -426,7 +426,19 @@ def test_numbers_of_python_keep_their_digits_in_float64():
     ]:
         assert found.dtype == "float64"
         np.testing.assert_allclose(found, expected, rtol=1e-15)
-    assert K.ops.arange(2**40, 2**40 + 2).numpy().tolist() == [2**40, 2**40 + 1]  # [0, 1] of int32
+    for first in (2**40, 2**31 - 1):  # the second number is none of int32
+        assert K.ops.arange(first, first + 2).numpy().tolist() == [first, first + 1]
+    with pytest.raises(ValueError, match="None"):
+        K.ops.full((2,), None, **kind)  # [nan, nan]
+
+
+def test_numbers_of_python_keep_their_digits_if_floatx_is_float64(float64):
+    for found, expected in [
+        (K.ops.full((1,), 0.1), [0.1]),
+        (K.ops.arange(0, 0.3, 0.1), np.arange(0, 0.3, 0.1)),
+        (K.ops.logspace(0, 0.1, 2, base=2.7), [1, 2.7**0.1]),
+    ]:
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -289,6 +289,28 @@ def test_the_file_is_gone_when_training_is_done_and_another_model_is_refused(tmp
     assert not (tmp_path / "new").exists()
 
 
+def test_callbacks_whose_state_is_empty_when_training_begins_get_theirs_back(tmp_path):
+    class Ends(tf.keras.callbacks.Callback):
+        ends = {}
+
+        def on_epoch_end(self, epoch, logs=None):
+            self.ends = self.ends | {f"epoch {epoch}": logs["loss"]}
+
+        get_state = lambda self: self.ends
+        set_state = lambda self, state: setattr(self, "ends", dict(state))
+
+    kept = []
+
+    def callbacks():
+        kept.append(Ends())
+        return kept[-1:]
+
+    with pytest.raises(Broken):
+        run(tmp_path, 6, callbacks=callbacks)
+    run(tmp_path, callbacks=callbacks)
+    assert len(kept[1].ends) == EPOCHS and len(kept[0].ends) == 6 // STEPS
+
+
 def test_a_damaged_file_is_an_error_and_not_a_new_start(tmp_path):
     with pytest.raises(Broken):
         run(tmp_path, 6)

@@ -174,9 +174,12 @@ class CallbackList:
 
     # What they remember ------------------------------------------------------------------------------------------------
 
+    def _remembering(self) -> list[Callback]:
+        return [one for one in self.callbacks if type(one).get_state is not Callback.get_state]
+
     def get_state(self) -> list[dict[str, Any]]:
-        """The state of each that has one, in order, under the name of its class."""
-        return [{"class": type(one).__name__, "state": state} for one in self.callbacks if (state := one.get_state())]
+        """The state of each whose class has one, in order, under the name of its class."""
+        return [{"class": type(one).__name__, "state": one.get_state()} for one in self._remembering()]
 
     def set_state(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Give each its state back; those without one need not be the same.
@@ -184,11 +187,12 @@ class CallbackList:
         Raises:
             ValueError: if these are not the callbacks whose states were saved; none is changed.
         """
-        remembering, states = [one for one in self.callbacks if one.get_state()], [one for one in states if one["state"]]
-        own, saved = [type(one).__name__ for one in remembering], [state["class"] for state in states]
+        own = [type(one).__name__ for one in self._remembering()]
+        states = [one for one in states if one["state"] or one["class"] in own]  # older files name the others too
+        saved = [state["class"] for state in states]
         if own != saved:
             raise ValueError(f"The saved state belongs to the callbacks {saved}, found {own}. Give fit the same, in order.")
-        for callback, state in zip(remembering, states, strict=True):
+        for callback, state in zip(self._remembering(), states, strict=True):
             if is_first() or not callback.first_rank_only:
                 callback.set_state(state["state"])
 

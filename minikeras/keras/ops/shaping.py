@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math as _math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -439,13 +440,14 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, 
     [0 1 2] [1.  1.5]
     """
     limits = (0, start) if stop is None else (start, stop)
-    numbers = [convert_to_tensor(exact(one, dtype)).numpy() for one in (*limits, 1 if step is None else step)]
+    found = result_type(*(getattr(one, "dtype", type(one)) for one in (start, stop, step) if one is not None))
+    numbers = [convert_to_tensor(exact(one, dtype or found)).numpy() for one in (*limits, 1 if step is None else step)]
     if not numbers[-1]:
         raise InvalidArgumentError(f"arange: step must not be zero, found {step}.")
-    if dtype is None:
-        dtype = result_type(*(getattr(one, "dtype", type(one)) for one in (start, stop, step) if one is not None))
-        if dtype == "int32" and any(one.dtype == "int64" for one in numbers):  # integers that int32 does not hold
-            dtype = "int64"
+    if dtype is None:  # int64 for integers that int32 does not hold
+        dtype = "int64" if found == "int32" and any(one.dtype == "int64" for one in numbers) else found
+    if all(one.dtype.kind in "iu" for one in numbers):
+        numbers = [operator.index(one) for one in numbers]  # a sum in int32 may not fit into it
     return cast(convert_to_tensor(np.arange(*numbers)), dtype)
 
 
@@ -512,7 +514,7 @@ def logspace(
     [  1.  10. 100.]
     """
     exponents = linspace(exact(start, dtype), exact(stop, dtype), num, endpoint, axis=axis)
-    found = pow(cast(exact(base, dtype), exponents.dtype), exponents)
+    found = pow(cast(exact(base, exponents.dtype), exponents.dtype), exponents)
     return found if dtype is None else cast(found, dtype)
 
 
@@ -541,8 +543,8 @@ def _window(function: Callable[..., Any], places: Any, *options: float) -> Tenso
 
 # fmt: off
 full = row("full",
-    lambda shape, fill_value, dtype=None:
-        tf.broadcast_to(cast(convert_to_tensor(exact(fill_value, dtype)), dtype or config.floatx()), static_shape(shape)),
+    lambda shape, fill_value, dtype=None: tf.broadcast_to(
+        cast(convert_to_tensor(exact(fill_value, dtype or config.floatx())), dtype or config.floatx()), static_shape(shape)),
     "One value, or what can be broadcast, in every place.", "print(tf.keras.ops.full((2,), 7.0).numpy()) -> [7. 7.]",
     cost=cost_of_anything)
 zeros_like = row("zeros_like", lambda x, dtype=None: creation.zeros_like(convert_to_tensor(x), dtype),
@@ -559,7 +561,7 @@ ones = plain_row("ones", lambda shape, dtype=None: takes_symbols(creation.ones)(
     "print(tf.keras.ops.ones((2,)).numpy()) -> [1. 1.]")
 empty = plain_row("empty", lambda shape, dtype=None: zeros(shape, dtype), "Elements of any values; zeros here.",
     "tf.keras.ops.empty((2, 3)).shape -> TensorShape([2, 3])")
-full_like = row("full_like", 
+full_like = row("full_like",
     lambda x, fill_value, dtype=None: full(convert_to_tensor(x).shape, fill_value, dtype or convert_to_tensor(x).dtype),
     "One value in every place of the shape of `x`, in its dtype if no other one is given.",
     "print(tf.keras.ops.full_like([1, 2], 7).numpy()) -> [7 7]")
