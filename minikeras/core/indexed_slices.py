@@ -69,6 +69,7 @@ class IndexedSlices:
     def read_value(self) -> Any:
         """The whole tensor, as Variables have it: duplicates are added up."""
         shape = self._whole()
+        operations.check_rows(self.indices, shape[0])
         return operations.add_rows(self.values, self.indices, axis=-len(shape), size=shape[0])
 
     def lifted(self) -> IndexedSlices:

@@ -247,6 +247,12 @@ def test_checks_are_made_at_every_call():
             assert read(tf.constant([1, -2])).numpy().tolist() == [[2.0], [1.0]]
         with pytest.raises(InvalidArgumentError, match=r"sparse_read: indices = -3 is not in \[-2, 2\)"):
             read(tf.constant([0, -3]))
+    whole = lambda i: tf.convert_to_tensor(tf.IndexedSlices([[1.0], [2.0]], i, (2, 1))) * 1.0
+    for add in (whole, tf.function(whole), tf.function(whole, jit_compile=True)):
+        for _ in range(3):
+            assert add(tf.constant([1, -2])).numpy().tolist() == [[2.0], [1.0]]
+        with pytest.raises(InvalidArgumentError, match=r"IndexedSlices: indices = 2 is not in \[-2, 2\)"):
+            add(tf.constant([0, 2]))
     with pytest.raises(InvalidArgumentError, match="not invertible"):
         inverse(tf.zeros((2, 2)))
     assert row.replays == loss.replays == inverse.replays == 2

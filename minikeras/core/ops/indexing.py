@@ -370,7 +370,14 @@ def sparse_read(x: Tensor, indices: Tensor) -> Tensor:
     return look_up(x, indices, axis=-x.ndim)
 
 
+def check_rows(indices: TensorLike, size: int) -> None:
+    """Refuse indices of IndexedSlices outside a table of this size; bare arrays are those of a gather, which has checked them."""
+    if not is_array(indices):
+        check_range("IndexedSlices", "indices", convert_to_tensor(indices), size, -size)
+
+
 register("sparse_read", sparse_read)
+register("check_rows", check_rows)
 
 
 def _picked_for_each(x: Tensor, key: Key) -> tuple[Tensor, Key]:
