@@ -371,7 +371,7 @@ def sparse_read(x: Tensor, indices: Tensor) -> Tensor:
 
 
 def check_rows(indices: TensorLike, size: int) -> None:
-    """Refuse indices of IndexedSlices outside a table of this size; bare arrays are those of a gather, which has checked them."""
+    """Refuse indices of IndexedSlices that are no rows of a table; bare arrays come from a gather, which has checked them."""
     if not is_array(indices):
         check_range("IndexedSlices", "indices", convert_to_tensor(indices), size, -size)
 
