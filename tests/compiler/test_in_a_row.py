@@ -441,3 +441,23 @@ def test_a_weight_and_another_variable_change_places_after_a_step_also_if_it_is_
         step(tf.ones([2]))
     np.testing.assert_array_equal(w, [8.0, 18.0])
     np.testing.assert_array_equal(other, [-2.0, -1.0])
+
+
+def test_an_interrupt_while_a_step_copies_the_gradients_that_it_is_given_changes_nothing(monkeypatch):
+    """The step had been counted before."""
+    weights, optimizer = [tf.Variable(np.zeros(count, "f")) for count in (3, 2)], K.optimizers.SGD(1.0)
+    optimizer.build(weights)
+    step = tf.function(lambda *gradients: optimizer.apply(gradients, weights), jit_compile=True)
+    given = tf.ones([3]), tf.ones([2])
+    for _ in range(4):
+        step(*given)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("minikeras.layout.Layout.pieces", interrupted)
+        step(*given)
+    assert int(optimizer.iterations) == 4 and {*weights[0].numpy(), *weights[1].numpy()} == {-4.0}
+    step(*given)
+    assert int(optimizer.iterations) == 5 and {*weights[0].numpy(), *weights[1].numpy()} == {-5.0}

@@ -84,7 +84,7 @@ def _phase(call: LoweredOp, latest: Phase, written: set[int] | None, flats: set[
     if _is_kernel(call):
         return Phase.WRITERS if all(y.key in flats for y in call.results) else Phase.KERNELS
     if isinstance(call, (View, FlattenKernel)):
-        return latest if latest is not Phase.EARLY or isinstance(call, View) else Phase.KERNELS
+        return latest
     effect = call.record.primitive
     if is_counted(call) and latest < Phase.KERNELS:
         return Phase.COUNTED
