@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import io
 import os
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .absent import late as _late
-from .core import convert_to_tensor, warn_caller
+from .core import cached_property, convert_to_tensor, warn_caller
 from .extras import imported
 from .functions.python import tell
 from .types import Array
@@ -39,7 +38,7 @@ class SummaryWriter:
     def __init__(self, logdir: Any) -> None:
         self.logdir = os.fspath(logdir)
 
-    @functools.cached_property
+    @cached_property
     def file(self) -> Any:
         """The file, which the first event begins."""
         module = "tensorboard.summary.writer.event_file_writer"

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -395,6 +396,22 @@ def test_losses_of_labels_are_those_of_numpy_also_for_large_logits(shape, scale,
 def test_losses_of_logits_without_a_largest_number_are_nan(logits):
     loss = tf.function(tf.nn.sparse_softmax_cross_entropy_with_logits, jit_compile=True)
     assert np.isnan(loss(tf.constant([1]), tf.constant([logits], "float32"))).all()
+
+
+def test_two_threads_may_write_the_text_of_a_kernel_at_once(monkeypatch):
+    """No lock is held, which a fork would leave locked in the child."""
+    nest, loop_of, others = indexed.take_nest(np.dtype("f4"), np.dtype("i8")), NestKernel._loop, []
+    alone, kernel = NestKernel(nest).text, NestKernel(nest)
+
+    def interrupted(self, *given):
+        monkeypatch.undo()
+        thread = threading.Thread(target=lambda: others.append(kernel.text), daemon=True)
+        thread.start()
+        thread.join(10)
+        return loop_of(self, *given)
+
+    monkeypatch.setattr(NestKernel, "_loop", interrupted)
+    assert [kernel.text, *others] == [alone, alone]
 
 
 def test_loops_and_conditions_are_carried_out_as_they_are_written():

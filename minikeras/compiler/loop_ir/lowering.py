@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core import Record
+from ...core import Record, cached_property
 from ...core import operations as o
 from ..ir import Slot, outputs_of, slots_in, slots_of
 from ..loops import Code, elementwise_body, loop_of_parts
@@ -72,7 +72,7 @@ class Lowering:
         except NoNest:
             return None
 
-    @functools.cached_property
+    @cached_property
     def _rules(self) -> dict[Any, Rule]:
         """The rules by primitive; an instruction without one is a loop or has no nest."""
         folds = {f"reduce_{name}": name for name in ("sum", "mean", "max", "min", "prod", "any", "all", "logsumexp")}

@@ -11,13 +11,13 @@ those of all kernels (executors/llvm/functions.py).
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...core import cached_property
 from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, function_text, type_of
 from ..executors.llvm.products import called
 from ..loop_ir.elements import WIDE
@@ -75,9 +75,12 @@ class NestKernel:
         self._metadata: list[str] = []
         self._group = ""
 
-    @functools.cached_property
+    @cached_property
     def text(self) -> str:
-        """The function `k`, and before it that of a range of the grid."""
+        """The function `k`, and before it that of a range of the grid; threads may ask at once, so each writes its own."""
+        return NestKernel(self.nest, self.multiplies, self._is_stack)._text()
+
+    def _text(self) -> str:
         nest, to, head = self.nest, self._to, self._head()
         for number, one in enumerate(nest.scratch):
             self._names[one] = self._names[one.of] if isinstance(one, ScratchView) else f"%scratch{number}"

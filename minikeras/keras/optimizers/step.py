@@ -21,7 +21,7 @@ import numpy as np
 from ...compiler.executors import Executable, by_numpy
 from ...compiler.ir import Program, Slot
 from ...compiler.passes import optimized
-from ...core import Record, State, Tensor, Variable, clock, effect, in_float32, is_short, restore, snapshot
+from ...core import Record, State, Tensor, Variable, cached_property, clock, effect, in_float32, is_short, restore, snapshot
 from ...core.arrays import is_on_host, namespace, to_numpy
 from ...functions.elementwise import cast
 from ...types import Array
@@ -294,7 +294,7 @@ class OnArrays:
         self._rate, self._step = 0.0, None
         self.changes = [*changes]
 
-    @functools.cached_property
+    @cached_property
     def _new(self) -> dict[int, Array]:
         """The new values when this is first asked for, by the keys of Variables."""
         return {variable.key: array for variable, array in self.changes}
