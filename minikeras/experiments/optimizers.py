@@ -139,8 +139,8 @@ class StackedOptimizer(Optimizer):
         ]
         return np.array(scales, np.float64)
 
-    def scheduled_rate(self) -> Tensor:
-        return Tensor(np.array([one.rate_now() for one in self.optimizers], np.float32))
+    def _scheduled_rate(self) -> Tensor:
+        return Tensor(np.array([one._rate_now() for one in self.optimizers], np.float32))
 
     def _below(self) -> on_top:
         """A block outside of `Members`."""
@@ -216,7 +216,7 @@ class StackedOptimizer(Optimizer):
         parts = {_part_of(self.optimizers[0], self._members.own(one)[0])[0] for one in others}
         found = list[tuple[MembersPart, list[int]]]()
         for number, (optimizers, places) in shares.items():
-            if number in parts and optimizers[0].beside:
+            if number in parts and optimizers[0]._beside:
                 raise Untraceable("what has no gradient changes too")
             holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
             part = MembersPart(owner, optimizers, [states[i] for i in places], writer, self._members, holders)

@@ -50,7 +50,8 @@ OPTIONS: dict[type, tuple[str, ...]] = {kind: options_of(kind) for kind in _PUBL
 """The options of the package's classes."""
 _options = {kind.__name__: names for kind, names in OPTIONS.items()}
 _options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's name of it in configurations
-_PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model._unwatched)
+_PLAIN, _COLLECTIONS = (*PLAIN, np.generic), (np.ndarray, list, tuple, dict)
+_UNWATCHED = frozenset(Model._unwatched)
 
 _NUMBER = re.compile(r"_\d+$")
 _FREE = re.compile(r"(^|_)(seed|initializer|constraint)$")
@@ -381,14 +382,14 @@ class ModelOptions:
                     setattr(holder, name, MemberNumber(values, batch))
 
     def settings(self) -> list[Any]:
-        """Plain attributes and functions of the layers, numbers of regularizers, the trainable weights, and the optimizer: to
-        detect that anything was set anew. Other private attributes change with the first call of a layer.
+        """Plain attributes, functions, arrays and collections of the layers, numbers of regularizers, the trainable weights and
+        the optimizer: to detect that anything was set anew. Other private attributes change with the first call of a layer.
         """
         known = [
             [
-                value
+                (id(value), value) if isinstance(value, _COLLECTIONS) else value  # == of arrays is no bool
                 for name, value in vars(layer).items()
-                if (type(value) in _PLAIN or callable(value))
+                if (isinstance(value, _PLAIN + _COLLECTIONS) or callable(value))
                 and name not in _UNWATCHED
                 and (name[0] != "_" or name == "_trainable")
             ]

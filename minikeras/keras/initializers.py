@@ -209,7 +209,7 @@ class RandomInitializer(Initializer):
     def _keys(self) -> random.Keys:
         return keys_of(self.seed)
 
-    def seeded(self, seed: Callable[[], int]) -> RandomInitializer:
+    def _seeded(self, seed: Callable[[], int]) -> RandomInitializer:
         """This initializer, or a copy with a seed if it was given none."""
         if self._given_seed is not None:
             return self

@@ -188,6 +188,33 @@ def test_what_callbacks_set_in_models_holds_from_the_next_epoch(change, callback
     assert_members_are_single_runs(build, lambda place: [callback(change)])
 
 
+class Scaled(keras.layers.Layer):
+    """Multiplies by what is held in several ways."""
+
+    def __init__(self):
+        super().__init__()
+        self.number, self.array, self.listed = np.float32(1), np.ones(3, np.float32), [1.0]
+
+    def call(self, inputs):
+        return inputs * self.number * self.array * self.listed[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("number", np.float32), ("array", lambda n: np.full(3, n, np.float32)), ("listed", lambda n: [n])]
+)
+def test_arrays_and_lists_that_callbacks_set_hold_from_the_next_epoch(name, value):
+    class Set(Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            setattr(self.model.layers[-1], name, value(epoch / 2 + 1))
+
+    def made():
+        model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(3), Scaled()])
+        model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        return model
+
+    assert_members_are_single_runs(made, lambda place: [Set()])
+
+
 def test_what_callbacks_set_for_some_members_only_is_refused():
     ensemble = Ensemble(build, seeds=SEEDS)
     with pytest.raises(ValueError, match="trainable: True in member 0, False in member 1"):

@@ -510,3 +510,20 @@ def test_a_learning_rate_that_assigns_a_weight_is_refused_in_a_compiled_step():
     model.compile(tf.keras.optimizers.SGD(lambda: kernel.assign(0.9 * kernel) is None or 0.1), "mse")
     with pytest.raises(CompileError, match="sgd.*learning rate.*assigns .*last/kernel.*outside of the step"):
         model.fit(X[:, :3], X[:, :2], batch_size=8, verbose=0)
+
+
+def test_attributes_of_a_users_classes_may_have_any_public_name():
+    class Init(tf.keras.initializers.RandomNormal):
+        seeded = True
+
+    class Own(tf.keras.optimizers.SGD):
+        rate_now, scheduled_rate, beside = 3.0, "none", 2
+
+    class Chain(tf.keras.Sequential):
+        clone_chain = True
+
+    model = Chain([tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer=Init())])
+    model.compile(Own(0.1), "mse")
+    model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+    with tf.keras.utils.custom_object_scope({"Init": Init, "Own": Own}):
+        assert tf.keras.models.clone_model(model).layers[0].units == 1

@@ -424,7 +424,7 @@ def initialized(initializer: Any, shape: ShapeLike, kind: DType, name: str, seed
     limits.spend_weights(sizes, kind.numpy.itemsize, f"a weight {name!r}")
     make = initializers.get(initializer)
     if isinstance(make, initializers.RandomInitializer):
-        make = make.seeded(seed)
+        make = make._seeded(seed)
     value = make(sizes, dtype=kind.name)
     same = getattr(value, "dtype", kind) == kind  # NumPy takes a bfloat16 times a Python number to float32
     return value if same else cast(value, kind)

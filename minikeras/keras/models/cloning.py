@@ -51,7 +51,7 @@ def clone_model(
         return make(layer)
 
     if isinstance(model, Sequential):
-        return _compiled_alike(model, model.clone_chain(input_tensors, cloned))
+        return _compiled_alike(model, model._clone_chain(input_tensors, cloned))
     if isinstance(model, Model) and model.layer_graph is not None and type(model).__init__ is Model.__init__:
         call = call_function or (lambda layer, *a, **k: layer(*a, **k))
         return _compiled_alike(model, _cloned_graph(model, input_tensors, cloned, call))

@@ -181,7 +181,7 @@ class Sequential(Model, described=True):
                 raise ValueError(returned_none(layer))
         return outputs
 
-    def clone_chain(self, inputs: Any, cloned: Callable[[Layer], Any]) -> Any:
+    def _clone_chain(self, inputs: Any, cloned: Callable[[Layer], Any]) -> Any:
         """A model of the clones of these layers, one for each, on a KerasTensor if one is given."""
         given = nest.flatten(inputs) if inputs is not None else []
         if len(given) > 1 or not all(isinstance(one, KerasTensor) for one in given):

@@ -153,7 +153,7 @@ class Optimizer:
         return [x for group in groups for x in group if not isinstance(group, dict) or (getattr(self, group[x]) or 0) > 0]
 
     @property
-    def beside(self) -> list[str]:
+    def _beside(self) -> list[str]:
         """Names of the slots that are not the formula's, in the order in which a step gives them."""
         found = ["average"] if self.use_ema else []
         return found if self.gradient_accumulation_steps is None else ["gradient_accumulator", *found]
@@ -297,11 +297,11 @@ class Optimizer:
         rate = self._learning_rate
         return isinstance(rate, Variable) or type(rate).__module__ == schedules.__name__
 
-    def rate_now(self) -> float:
+    def _rate_now(self) -> float:
         held = self._learning_rate
-        return float(held.array if isinstance(held, Variable) else self.scheduled_rate())
+        return float(held.array if isinstance(held, Variable) else self._scheduled_rate())
 
-    def scheduled_rate(self) -> Any:
+    def _scheduled_rate(self) -> Any:
         """The schedule at the number of steps taken, accumulating ones included; called without arguments if it needs none."""
         schedule = self._learning_rate
         with device("CPU"), np.errstate(all="ignore"):
@@ -362,7 +362,7 @@ class Optimizer:
     def variables(self) -> list[Variable]:
         """Iteration, learning rate (unless scheduled), averages, accumulators, the slots of the formula, and what was added."""
         rate = [self._learning_rate] if isinstance(self._learning_rate, Variable) else []
-        held, beside = self.state.slots.values(), self.beside[::-1]
+        held, beside = self.state.slots.values(), self._beside[::-1]
         asked = [(found.slots, {*beside, *self.slot_names(found.variable)} & found.slots.keys()) for found in held]
         groups = (*zip(beside), *self.slot_groups)
         slots = [known[name] for group in groups for known, names in asked for name in group if name in names]
@@ -406,7 +406,7 @@ class Optimizer:
 
     def _slot_state(self, variable: Variable) -> SlotState:
         value = variable.array
-        first = {name: value if name == "average" else namespace(value).zeros_like(value) for name in self.beside[::-1]}
+        first = {name: value if name == "average" else namespace(value).zeros_like(value) for name in self._beside[::-1]}
         first |= {name: self.initial_slot(name, value) for name in self.slot_names(variable)}
         slots = {name: self._own(Tensor(array), slot_name(variable, name)) for name, array in first.items()}
         excluded = any(variable is other for other in self._undecayed) or any(

@@ -105,7 +105,7 @@ def chosen(flag: Any, now: Any, then: Any) -> Any:
 
 def columns_of(own: Any, state: SlotState) -> list[Variable]:
     """The Variables that a step changes for one Variable: itself, the slots of its formula, its accumulator and its average."""
-    return [state.variable, *[state.slot(own, name) for name in (*own.slot_names(state.variable), *own.beside)]]
+    return [state.variable, *[state.slot(own, name) for name in (*own.slot_names(state.variable), *own._beside)]]
 
 
 def new_values(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> tuple[Any, ...]:
@@ -117,7 +117,7 @@ def new_values(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -
         known: further numbers.
         gradient, before: the gradient, None for none, and the values of the columns.
     """
-    columns, updates = before[: len(before) - len(own.beside)], known.get("updates", True)
+    columns, updates = before[: len(before) - len(own._beside)], known.get("updates", True)
     gradient, total = incoming(own, known, gradient, before)
     new: Any = columns
     if updates is not False and gradient is not None:
@@ -143,7 +143,7 @@ def new_values(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -
 def incoming(own: Any, known: Flags, gradient: Any, before: Sequence[Any]) -> tuple[Any, Any]:
     """The gradient that is clipped next, and the sum of all gradients since the last update."""
     steps = own.gradient_accumulation_steps
-    gathered = None if steps is None else before[-len(own.beside)]
+    gathered = None if steps is None else before[-len(own._beside)]
     if "gathered" in known or gradient is None:
         return gradient, gathered
     if "scale" in known:
@@ -225,7 +225,7 @@ def flags_of(optimizer: Any, taken: int) -> dict[str, Any]:
 
 def begun(own: Any, taken: int) -> tuple[float, Any]:
     """The learning rate of an optimizer, and what its `begin_step` gives, after so many steps."""
-    rate = own.rate_now()
+    rate = own._rate_now()
     return rate, own.begin_step(taken // (own.gradient_accumulation_steps or 1) + 1, rate)
 
 
@@ -254,7 +254,7 @@ def counted(optimizer: Any, owns: Iterable[Any]) -> list[Change]:
 
 
 present_rate = effect(
-    "learning_rate", lambda *, optimizer: optimizer.scheduled_rate().array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
+    "learning_rate", lambda *, optimizer: optimizer._scheduled_rate().array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
 )
 """The learning rate of a schedule, computed anew in each run."""
 
@@ -316,7 +316,7 @@ class OnArrays:
             if own.assigns:
                 self._assign(gradients)
             groups: list[Any] = [] if own.assigns else [*zip(states, gradients, strict=True)]
-            if own.beside and len(groups) < len(own.state.slots):
+            if own._beside and len(groups) < len(own.state.slots):
                 given = {state.variable.key for state, _ in groups}
                 groups += [(state, None) for key, state in own.state.slots.items() if key not in given]
             if self._clips_all and not own.assigns:
@@ -327,7 +327,7 @@ class OnArrays:
     def _incoming(self, gradients: Sequence[Array]) -> list[tuple[Array, Array]]:
         """For each Variable the gradient that is clipped next, and the sum of all since the last update."""
         own, known = self._own, self._known
-        before = [[state.slot(own, name).array for name in own.beside] for state in self._states]
+        before = [[state.slot(own, name).array for name in own._beside] for state in self._states]
         return [incoming(own, known, *pair) for pair in zip(gradients, before, strict=True)]
 
     def _squares(self, gradients: Sequence[Array]) -> Array:

@@ -338,7 +338,7 @@ class FormulaPart:
             raise Untraceable("a constraint that may not be applied, or norms of groups without these Variables")
         if not own.is_own and own.changes_numbers and scales:
             raise Untraceable("code of a user that may not run")
-        if own.beside and {state.variable.key for state in states} != {*own.state.slots}:
+        if own._beside and {state.variable.key for state in states} != {*own.state.slots}:
             raise Untraceable("what has no gradient changes too")
 
     def total(self, writer: Writer, part: Callable[..., Any], gradients: Sequence[Any], known: Flags) -> Slot:

@@ -180,7 +180,7 @@ class SecondOrder(Optimizer):
         return [(slot, whole[..., part].copy().reshape(slot.array.shape)) for slot, part in slots]
 
     def _offset_by(self, problem: LossProblem, step: Array) -> list[Change]:
-        flat = to_device(step * self.rate_now(), namespace(problem.variables[0].array))
+        flat = to_device(step * self._rate_now(), namespace(problem.variables[0].array))
         return [
             constrained(variable, variable.array + part.astype(variable.array.dtype, copy=False))
             for variable, part in zip(problem.variables, problem.layout.pieces(flat), strict=True)
