@@ -29,7 +29,7 @@ from ..keras.optimizers.gradients import paired
 from ..keras.optimizers.loss_scale import present_scale
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import Change, SlotState
-from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, flattened, is_usual, passes_of, unchanged
+from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, flattened, is_usual, passes_of, tried_step, unchanged
 from ..keras.weight import KerasVariable
 from ..layout import Layout
 from ..types import Array
@@ -360,8 +360,7 @@ class MembersPart(FormulaPart):
         others = any([*first.slot_names(whole)] != [*first.slot_names(own)] for whole, own in pairs)
         if clips or hides or others or any(one.assigns or not is_usual(one, states) for one in optimizers):
             raise Untraceable("a step that members take in turn")
-        step = first.begin_step(1, 1.0)
-        if any(own.constraint for some in rows for own in some) or passes_of(first, states, step) != 1:
+        if any(own.constraint for some in rows for own in some) or passes_of(first, states, step := tried_step(first)) != 1:
             raise Untraceable("a constraint, or a formula of more than elements")
         self._guards = [unchanged(*pair) for pair in zip(optimizers, rows, strict=True)]
         options, self._flags = [one.plain_options() for one in optimizers], tuple(single.flags_of(first, 0))

@@ -527,3 +527,29 @@ def test_attributes_of_a_users_classes_may_have_any_public_name():
     model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
     with tf.keras.utils.custom_object_scope({"Init": Init, "Own": Own}):
         assert tf.keras.models.clone_model(model).layers[0].units == 1
+
+
+class Remembering(tf.keras.optimizers.Optimizer):
+    """Remembers the rate that it was given last, and takes only rates below 1."""
+
+    last = 0.0
+
+    def begin_step(self, t, learning_rate):
+        self.last = learning_rate
+        return learning_rate / (1.0 - learning_rate)
+
+    def formula(self, step, gradient, value):
+        return (value - step * gradient,)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("rate", [0.5, lambda: 0.5], ids=["number", "function"])
+def test_the_compiler_leaves_the_rate_that_begin_step_remembers_and_asks_for_none_of_1(rate, jit_compile):
+    """It tried `begin_step` at a rate of 1, which ended in ZeroDivisionError here, or was remembered: then no program held."""
+    w, optimizer = tf.Variable([8.0, 8.0]), Remembering(rate)
+    optimizer.build([w])
+    step = tf.function(lambda: optimizer.apply([tf.ones([2])], [w]), jit_compile=jit_compile)
+    for _ in range(6):
+        step()
+        assert optimizer.last == 0.5
+    assert w.numpy().tolist() == [2.0, 2.0] and (step.recordings, step.eager_calls) == (1, 0)

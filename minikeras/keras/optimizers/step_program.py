@@ -240,6 +240,14 @@ def _added_up(writer: Writer, numbers: Sequence[Slot]) -> Slot:
 # The step of one optimizer -------------------------------------------------------------------------------------------------
 
 
+def tried_step(own: Any) -> Any:
+    """What `begin_step` gives, to see its form, at any rate where that comes from a user, whose function may count its calls.
+    What a user's code assigns is forgotten.
+    """
+    rate = own._rate_now() if own.rate_is_own else 0.001
+    return (own if own.is_own else copy.copy(own)).begin_step(int(own.state.iterations.array) + 1, rate)
+
+
 def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
     """The number of passes over elements that an optimizer's formula takes: as its class says, or as a trace shows if the class
     is a user's. One without sums over its Variable, several with them, 0 if it reads whole arrays.
@@ -292,8 +300,7 @@ class FormulaPart:
 
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
         self.own, self.unchanged = own, unchanged(own, [state.variable for state in states])
-        step = own.begin_step(int(own.state.iterations.array) + 1, 1.0)  # at any rate: a user's may count its calls
-        scales = optimizer.scales
+        step, scales = tried_step(own), optimizer.scales
         passes = passes_of(own, states, step)
         self._check(states, passes, scales, writer)
         self._clips_all, is_flat = own.global_clipnorm is not None, passes > 0
