@@ -174,6 +174,8 @@ class Traced(NDArrayOperatorsMixin):
         short = None if isinstance(exponent, Traced) else _POWERS.get(exponent)
         return self.code.apply("power", self, exponent) if short is None else self.code.apply(short, self)
 
+    __ipow__ = __pow__  # NumPy's `**=` takes the same short ways
+
     def __rpow__(self, base: Any) -> Traced:
         return self.code.apply("power", base, self)
 
