@@ -351,6 +351,8 @@ class MembersPart(FormulaPart):
         """The sources of learning rates, and the last values of those that are Variables."""
         self._numbers, self._firsts = list[int](), list[int]()
         """The number of each member's step, and the first member with each step."""
+        self._present: list[tuple[float, ...]] = []
+        """The numbers that the present step has looked up."""
         self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
         clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
@@ -372,8 +374,9 @@ class MembersPart(FormulaPart):
         keys = [(repr(own), tuple([one[place] for one in self._decays])) for place, own in enumerate(options)]
         self._kinds = [place if one.changes_numbers else keys.index(keys[place]) for place, one in enumerate(optimizers)]
         """Members with the same options compute their numbers once."""
-        steps, sources = self._steps(), {None if isinstance(one, Variable) else one for one in self._sources}
-        self._differ = len({*keys}) > 1 or len(sources) > 1 or not _agree(steps)
+        agree = self._have_one_step()
+        sources = {None if isinstance(one, Variable) else one for one in self._sources}
+        self._differ = len({*keys}) > 1 or len(sources) > 1 or not agree
         kind: dict[str, Any] = {"flags": self._flags, "settings": self._settings, "graphs": writer.graphs and not self._differ}
         given = [(first, step, states, *one) for one in alike]
         self.groups: list[MemberGroup] = [MemberGroup(*one, differ=self._differ, clips=False, **kind) for one in given]
@@ -392,7 +395,12 @@ class MembersPart(FormulaPart):
 
     def unchanged(self) -> bool:
         """True if the options of all members are those of this step, and their numbers still equal if they were."""
-        return all([holds() for holds in self._guards]) and (self._differ or _agree(self._steps()))
+        return all([holds() for holds in self._guards]) and (self._differ or self._have_one_step())
+
+    def _have_one_step(self) -> bool:
+        """True if the numbers of all members agree. Code of a user, which may count its calls, is not asked for them."""
+        own = all([one.is_own and one.rate_is_own for one in self.optimizers])
+        return len(self._first_of_each()) == 1 or (own and _agree(self._steps()))
 
     def decay_of(self, whole: Variable) -> tuple[float, ...]:
         """The weight decay of each member's Variable; empty for none."""
@@ -437,6 +445,7 @@ class MembersPart(FormulaPart):
     def _ahead(self, steps: int) -> list[Any]:
         """Such numbers of the next steps: a column for each, with a row for each step."""
         found = [self._steps(ahead) for ahead in range(steps)]
+        self._present = found[0]
         if self._differ:
             shape, every = (steps, len(self.optimizers)), np.array(found, np.float64)[:, self._numbers]
             settings = [np.full(shape, [getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
@@ -483,7 +492,7 @@ class MembersPart(FormulaPart):
     def finish(self) -> tuple[()]:
         """Change the members' own numbers."""
         if self._ends:
-            steps, going_on = self._steps(), enumerate(zip(self.optimizers, self._numbers, strict=True))
+            steps, going_on = self._present, enumerate(zip(self.optimizers, self._numbers, strict=True))
             ended = [self.groups[0].ended(own, steps[number]) for place, (own, number) in going_on if place not in self._ended]
             self.own.commit([change for changes in ended for change in changes])
         self._count(1)

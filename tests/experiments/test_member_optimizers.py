@@ -437,3 +437,26 @@ def test_members_that_end_early_keep_their_state_and_go_on_with_it(make: Make) -
             strict=True,
         ):
             np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize("kind", [optimizers.SGD, optimizers.Nadam])
+@pytest.mark.parametrize("jit_compile", ["auto", True])
+def test_a_learning_rate_of_a_member_that_counts_its_calls_is_called_once_a_step(kind, jit_compile):
+    """It was called once more where the steps of all members were written as one, so that later rates were those of others."""
+
+    class Counted(optimizers.schedules.LearningRateSchedule):
+        def __init__(self) -> None:
+            self.steps: list[int] = []
+
+        def __call__(self, step: Any) -> float:
+            self.steps.append(int(step))
+            return 0.1 / len(self.steps)
+
+    def make() -> Any:
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        model.compile(kind(Counted()), "mse", jit_compile=jit_compile)
+        return model
+
+    members = Ensemble(make, size=3, seeds=range(3))
+    members.fit(X.numpy().reshape(-1, 3), Y.numpy().reshape(-1, 2), batch_size=18, epochs=3, verbose=0)
+    assert [members[place].optimizer._learning_rate.steps for place in range(3)] == [[*range(9)]] * 3
