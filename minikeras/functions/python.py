@@ -28,7 +28,8 @@ def py_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, name: str |
         Tout: the dtype of the result, or a list of dtypes for as many results; [] for none.
 
     Raises:
-        InvalidArgumentError: for other results than `Tout` says; arrays of NumPy are converted.
+        InvalidArgumentError: for other results than `Tout` says. Arrays of NumPy are converted to numbers of their kind, or
+            from integers to floats, as in TensorFlow.
 
     >>> print(tf.py_function(lambda x: x * 2.0, [3.0], tf.float32).numpy())
     6.0
@@ -50,15 +51,23 @@ def _announced(name: str, found: Any, wanted: Any) -> Any:
     several = isinstance(wanted, (list, tuple))
     results = list(found) if several and isinstance(found, (list, tuple)) else [] if found is None else [found]
     kinds = [as_dtype(getattr(one, "dtype", one)).name for one in (wanted if several else [wanted])]
-    own: Any = (Tensor, Variable) if name == "py_function" else object
+    converts = name == "py_function"
     given = [
-        as_dtype(one.dtype).name if hasattr(one, "dtype") and isinstance(one, own) else kind
+        kind if not hasattr(one, "dtype") or (converts and _holds(kind, one)) else as_dtype(one.dtype).name
         for one, kind in zip_longest(results, kinds)
     ]
     if given != kinds or len(results) != len(kinds):
         raise InvalidArgumentError(f"{name}: Tout announces {kinds}, but the function gave {given}.")
     tensors = [convert_to_tensor(one, kind) for one, kind in zip(results, kinds, strict=True)]
     return tensors if several else tensors[0]
+
+
+def _holds(kind: str | None, found: Any) -> bool:
+    """True if NumPy's array is of integers, floats or complex numbers, and the dtype of these or of later ones in that order."""
+    if kind is None or isinstance(found, (Tensor, Variable)):
+        return False
+    own, wanted = [(one.is_integer, one.is_floating, one.is_complex) for one in (as_dtype(found.dtype), as_dtype(kind))]
+    return any(own) and any(wanted) and own.index(True) <= wanted.index(True)
 
 
 _clock = effect("timestamp", lambda: np.float64(time.time()), reads=(State.STREAM,), writes=(State.STREAM,))

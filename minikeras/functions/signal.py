@@ -16,7 +16,7 @@ from ..types import Axis, DTypeLike, ShapeLike, TensorLike, as_dtype
 from .catalogue import name_like_definition, row
 from .elementwise import cast, divide_no_nan
 from .indexing import gather
-from .operands import beside, inexact, integer, negative_axes, negative_axis, static_shape, tensor
+from .operands import beside, inexact, integer, negative_axis, static_shape, tensor
 from .shaping import pad, reshape, roll
 
 # fmt: off
@@ -94,7 +94,7 @@ irfft2d = _transform("irfft", 2, "print(tf.signal.irfft2d(tf.ones([1, 2], tf.com
 
 
 def _moved(x: Tensor, axes: Axis, sign: int) -> Tensor:
-    chosen = negative_axes(axes, x.ndim, "fftshift")
+    chosen = [negative_axis(axis, x.ndim, "fftshift") for axis in (range(x.ndim) if axes is None else static_shape(axes))]
     return roll(x, [sign * (x.shape[axis] // 2) for axis in chosen], chosen)
 
 

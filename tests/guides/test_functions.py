@@ -62,6 +62,9 @@ def test_functions_of_python_give_what_they_announce():
 def test_py_function_converts_arrays_of_numpy():
     assert tf.py_function(lambda x: x.numpy() * 1.5, [tf.constant(2)], tf.float32).numpy() == 3.0  # float64
     assert tf.py_function(lambda x: np.array([1, 2]), [0], tf.int32).dtype == tf.int32
+    for found, wanted in [(1.7, tf.int32), (1j, tf.float32), (True, tf.float32), ("a", tf.float32), (1.0, tf.string)]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Tout announces"):  # [1], [0], [1] and a bare ValueError
+            tf.py_function(lambda x, found=found: np.array([found]), [0], wanted)
 
 
 def test_gradients_go_through_a_function_of_python_but_not_of_numpy():

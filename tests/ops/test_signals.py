@@ -35,7 +35,7 @@ def test_transforms_of_real_numbers_are_numpys(rank, length):
     tf.test.check_gradients(lambda x: back(tf.complex(x, x * x), lengths), tf.constant(real))
 
 
-@pytest.mark.parametrize("axes", [None, 1, -1, [0, 2]])
+@pytest.mark.parametrize("axes", [None, 1, -1, [0, 2], [1, 1]])
 def test_frequencies_are_shifted_as_by_numpy(axes):
     np.testing.assert_array_equal(S.fftshift(real, axes), np.fft.fftshift(real, axes))
     np.testing.assert_array_equal(S.ifftshift(real, axes), np.fft.ifftshift(real, axes))
