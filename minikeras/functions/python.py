@@ -63,7 +63,7 @@ def _announced(name: str, found: Any, wanted: Any) -> Any:
 
 
 def _holds(kind: str | None, found: Any) -> bool:
-    """True if NumPy's array is of integers, floats or complex numbers, and the dtype of these or of later ones in that order."""
+    """True if NumPy's array is of integers, floats or complex numbers, and the dtype of these or of later ones of the three."""
     if kind is None or isinstance(found, (Tensor, Variable)):
         return False
     own, wanted = [(one.is_integer, one.is_floating, one.is_complex) for one in (as_dtype(found.dtype), as_dtype(kind))]

@@ -175,10 +175,10 @@ class CallbackList:
     # What they remember ------------------------------------------------------------------------------------------------
 
     def _remembering(self) -> list[Callback]:
-        return [one for one in self.callbacks if type(one).get_state is not Callback.get_state]
+        return [one for one in self.callbacks if getattr(one.get_state, "__func__", None) is not Callback.get_state]
 
     def get_state(self) -> list[dict[str, Any]]:
-        """The state of each whose class has one, in order, under the name of its class."""
+        """The state of each that has one, in order, under the name of its class."""
         return [{"class": type(one).__name__, "state": one.get_state()} for one in self._remembering()]
 
     def set_state(self, states: Sequence[Mapping[str, Any]]) -> None:
