@@ -469,3 +469,21 @@ def test_slots_that_a_users_subclass_names_itself_are_kept_whatever_the_options_
     assert [optimizer.slot(w, name).numpy() for name in names] == [9.0] * len(names)
     assert [one.name for one in optimizer.variables[2:]] == [f"Variable_{name}" for name in names]
     np.testing.assert_allclose(w.numpy(), -0.9 - 3.6 * len(names), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("way", ["eager", "scaled", False, True])
+@pytest.mark.parametrize("kind", ["Adam", "Lamb"])
+def test_a_step_after_slots_were_dropped_begins_with_new_ones(kind, way, dtype):
+    """A compiled step went on with the old slots, which nothing saved any more, or ended in KeyError."""
+    pairs = [(weights(dtype), getattr(optimizers, kind)(0.1)) for _ in range(2)]
+    (held, optimizer), (expected, plain) = pairs
+    step = stepping(optimizer, held, way)
+    for n in range(12):
+        step(*gradients(n, dtype))
+        plain.apply(gradients(n, dtype), expected)
+        if n in (2, 8):
+            optimizer.built = plain.built = False
+    assert optimizer.built and len(optimizer.variables) == len(plain.variables)
+    for mine, theirs in zip(values([*held, *optimizer.variables]), values([*expected, *plain.variables]), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-5 if dtype == "float32" else 2e-2, atol=1e-6)

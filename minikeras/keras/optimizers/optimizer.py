@@ -357,6 +357,7 @@ class Optimizer:
     def built(self, value: bool) -> None:
         if not value:
             self.state.restore({})
+            clock.tick()  # programs have the slots
 
     @property
     def variables(self) -> list[Variable]:

@@ -455,7 +455,9 @@ def _projection_of(variable: Variable) -> Program:
 def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as instructions; False if instructions cannot express it."""
     optimizer: Any = record.params["optimizer"]
-    states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
+    keys = [variable.key for variable in record.params["variables"]]
+    states = [optimizer.state.slots[key] for key in keys]
+    writer.guards.append(lambda: list(map(optimizer.state.slots.get, keys)) == states)  # `built = False` drops them
     return writer.attempt(lambda: _write_step(writer, optimizer, states, record.inputs))
 
 
