@@ -201,6 +201,21 @@ def test_scan_stacks_what_each_step_returns():
         np.testing.assert_array_equal(a, b)
 
 
+def test_each_step_in_a_row_reads_its_own_count():
+    """Steps in a row that read `iterations` before the update read the count of the last one (a weight of a loss that grows)."""
+    weight, optimizer = tf.Variable([1.0, 2.0]), K.optimizers.SGD(0.1, name="sgd")
+    optimizer.build([weight])
+
+    @tf.function(jit_compile=True)
+    def step(x):
+        before = tf.cast(optimizer.iterations, "float32") * x
+        optimizer.apply([weight * x])
+        return before
+
+    data = np.ones(5, "float32")
+    assert step.scan(data).numpy().tolist() + step.scan(data).numpy().tolist() == [float(number) for number in range(10)]
+
+
 def test_what_was_read_before_steps_in_a_row_never_changes():
     model, _ = trained("plain", "auto")
     tensors = [w.read_value() for w in model.weights]

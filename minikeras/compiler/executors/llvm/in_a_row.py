@@ -401,7 +401,8 @@ def link(program: Program, steps: Sequence[Step], plan: MemoryPlan) -> tuple[lis
         return [*before, (computing[0], _closure(computing, plan, trains)), (calls[0], commit)], None
     late = [one[0] for one, _ in joined[at + 1 :]]
     layout = layout_of(program, before, late, plan)
-    if layout is None:
+    counted = {variable.key for variable in counters}
+    if layout is None or any(variable.key in counted for variable, _ in layout.reads):  # each step reads another count
         return [*before, (calls[0], commit)], None
     made = [call for call, _ in layout.closures]
     parts = [call.record.params.get("part") for call in (*made, *(one[0] for one, _ in joined[first:at]))]
