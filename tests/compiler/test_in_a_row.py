@@ -202,7 +202,7 @@ def test_scan_stacks_what_each_step_returns():
 
 
 def test_each_step_in_a_row_reads_its_own_count():
-    """Steps in a row that read `iterations` before the update read the count of the last one (a weight of a loss that grows)."""
+    """Also before its update, as a loss does whose weight grows with `iterations`."""
     weight, optimizer = tf.Variable([1.0, 2.0]), K.optimizers.SGD(0.1, name="sgd")
     optimizer.build([weight])
 
