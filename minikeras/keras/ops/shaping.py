@@ -441,8 +441,8 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, 
     """
     limits = (0, start) if stop is None else (start, stop)
     found = result_type(*(getattr(one, "dtype", type(one)) for one in (start, stop, step) if one is not None))
-    kinds = lambda one: "float64" if isinstance(one, float) else dtype or found  # 0.3 / 0.1 of float32 is more than 3
-    numbers = [convert_to_tensor(exact(one, kinds(one))).numpy() for one in (*limits, 1 if step is None else step)]
+    given = (*limits, 1 if step is None else step)  # 0.3 / 0.1 of float32 is more than 3
+    numbers = [convert_to_tensor(exact(one, "float64" if isinstance(one, float) else dtype or found)).numpy() for one in given]
     if not numbers[-1]:
         raise InvalidArgumentError(f"arange: step must not be zero, found {step}.")
     if dtype is None:  # int64 for integers that int32 does not hold
