@@ -1,5 +1,6 @@
 """Optimizers written for Keras: the trajectories of real Keras, and the same bits eagerly, compiled and resumed."""
 
+import contextlib
 import itertools
 import pathlib
 import weakref
@@ -553,3 +554,29 @@ def test_the_compiler_leaves_the_rate_that_begin_step_remembers_and_asks_for_non
         step()
         assert optimizer.last == 0.5
     assert w.numpy().tolist() == [2.0, 2.0] and (step.recordings, step.eager_calls) == (1, 0)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_learning_rate_that_assigns_what_the_loss_reads_is_refused_in_a_compiled_step(counts, jit_compile):
+    """The loss of a compiled step took the new value without a word, that of an eager step the old one. A step that assigns
+    something before asks for the rate after the loss.
+    """
+    count = tf.Variable(0)
+    w, factor = tf.Variable([1.0, 2.0]), tf.Variable(1.0, name="factor")
+    optimizer = tf.keras.optimizers.SGD(lambda: factor.assign(2.0 * factor) is None or 0.1)
+
+    def loss():
+        if counts:
+            count.assign_add(1)
+        return tf.reduce_sum(factor * w)
+
+    step = tf.function(lambda: optimizer.minimize(loss, [w]), jit_compile=jit_compile)
+    refused = pytest.raises(CompileError, match="sgd.*learning rate.*assigns factor.*outside of the step")
+    with contextlib.nullcontext() if counts else refused:
+        for _ in range(4):
+            step()
+    taken = int(optimizer.iterations)
+    assert taken == 4 or not counts
+    np.testing.assert_allclose(w.numpy(), np.array([1.0, 2.0]) - 0.1 * sum(2.0**n for n in range(taken)), rtol=1e-6)
+    assert float(factor) == 2.0**taken

@@ -342,11 +342,16 @@ class Writer:
 
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: Any) -> None:
         """Write an instruction that reads state alone; it comes before all others if these change none."""
-        if any(changes_variables(record.primitive) for record in self.records[self._begun :]):
-            self.write(primitive, [], params, outputs)
-        else:
+        if self.is_at_beginning:
             self.records.insert(self._begun, Record(primitive, [], params, outputs))
             self._begun += 1
+        else:
+            self.write(primitive, [], params, outputs)
+
+    @property
+    def is_at_beginning(self) -> bool:
+        """True if what `begin` writes now comes before all others."""
+        return not any(changes_variables(record.primitive) for record in self.records[self._begun :])
 
 
 def inline_composites(program: Program, graphs: bool = False, native: bool = False) -> Program:

@@ -326,8 +326,10 @@ class FormulaPart:
             writer.begin(step_numbers, params, tuple(numbers))
         else:
             asks = own.overrides("begin_step") or not own.rate_is_own
-            trained = [state.variable for state in states] if asks else []
-            writer.begin(asked_numbers, {**params, "trained": trained}, tuple(numbers))
+            before = writer.records if writer.is_at_beginning else []  # which then come after the numbers
+            read = [x for record in before for x in record.inputs if isinstance(x, Variable)]
+            used = {one.key: one for one in (*[state.variable for state in states], *read)} if asks else {}
+            writer.begin(asked_numbers, {**params, "used": [*used.values()]}, tuple(numbers))
         last, products = numbers[leaves + len(decays) :], iter(numbers[leaves:])
         for group in groups:
             group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *last]
@@ -503,18 +505,18 @@ def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> li
 
 
 def _numbers(
-    *, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str], trained: Sequence[Variable] = ()
+    *, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str], used: Sequence[Variable] = ()
 ) -> tuple[float, ...]:
     """The numbers of a step, before the loss: a user's code must not assign the Variables that this reads."""
-    before = [variable.array for variable in trained]
+    before = [variable.array for variable in used]
     scale = float(optimizer.dynamic_scale.array) if "scale" in flags else 1.0
     numbers = numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
-    if trained and not are_held(before, trained):
-        pairs = list(zip(trained, before, strict=True))
+    if used and not are_held(before, used):
+        pairs = list(zip(used, before, strict=True))
         changed = names_of(variable for variable, array in pairs if variable.array is not array)
         restore(pairs)
         raise CompileError(
-            f"{own.name}: its learning rate or `begin_step` assigns {changed}, which the step changes. A compiled step asks "
+            f"{own.name}: its learning rate or `begin_step` assigns {changed}, which the step uses. A compiled step asks "
             "for these numbers before the loss. Assign it outside of the step, or let the step run eagerly."
         )
     return numbers
