@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -200,14 +200,14 @@ class FlatVariables:
     def _make(self) -> FlatBuffer:
         return FlatBuffer(HostMemory(self._layout, len(self._variables) // len(self._layout.shapes)))
 
-    def begin(self) -> FlatBuffer:
+    def begin(self, others: Collection[FlatBuffer] = ()) -> FlatBuffer:
         """The buffer for new values, that only programs see: one of two, or a new one in place of the older, which is left to
-        those that refer to it. In place it is not that of the present values: Variables that another thread assigned may hold
-        others.
+        those that refer to it. It is none of `others`. In place it is not that of the present values: Variables that another
+        thread assigned may hold others.
         """
         read, self.alone = self._current if self.in_place else None, None
         for buffer in self._buffers:
-            if buffer is not read and not buffer.in_use:
+            if buffer is not read and buffer not in others and not buffer.in_use:
                 self._next = buffer
                 return buffer
         self._next = self._make()

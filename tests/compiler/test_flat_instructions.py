@@ -219,3 +219,26 @@ def test_slices_of_large_variables_that_are_flattened_are_their_values(compiled)
 
     for number in range(5):
         assert [float(one) for one in step(tf.constant(1.0))] == [1.0 + number, 2.0 + number]
+
+
+def test_two_updates_in_one_program_are_written_to_two_buffers_whatever_others_hold():
+    """The second reads what the first has written, from memory that it must not write."""
+
+    def weights_after_each_call(keeps):
+        weight, optimizer = tf.Variable([0.5, -0.3, 0.2]), tf.keras.optimizers.Ftrl(0.05, name="ftrl")
+        optimizer.build([weight])
+
+        @tf.function
+        def step():
+            for scale in (0.17, -0.16):
+                optimizer.apply([weight * scale])
+            return weight.read_value()
+
+        kept, found = [], []
+        for _ in range(6):
+            view = np.asarray(step())
+            kept.append(view if keeps else None)
+            found.append(view.tolist())
+        return found
+
+    assert weights_after_each_call(keeps=True) == weights_after_each_call(keeps=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,10 +246,14 @@ class FlatRegisters(FlatVariables):
         self._read: FlatBuffer | None = None
         """The buffers that registers and addresses refer to."""
 
-    def bind_written(self, memory: RunMemory) -> None:
-        """Choose memory for new values that only programs see."""
-        if self._flats and (buffer := self.begin()) is not self._written:
+    def bind_written(self, memory: RunMemory, others: Collection[FlatBuffer] = ()) -> FlatBuffer | None:
+        """Choose memory for new values that only programs see: none that others are written to in the same run."""
+        if not self._flats:
+            return None
+        buffer = self.begin(others)
+        if buffer is not self._written:
             self._write_to(buffer, memory)
+        return buffer
 
     def _write_to(self, buffer: FlatBuffer, memory: RunMemory) -> None:
         """Put the memory for new values into the registers and addresses that the program writes."""
@@ -326,9 +330,10 @@ class RunMemory:
 
     def begin(self) -> list[Any]:
         """The registers of a run."""
+        chosen = list[Any]()  # a step may read what the one before it in the same run has written
         for variables in self.flat:
             if not variables.in_place:
-                variables.bind_written(self)
+                chosen.append(variables.bind_written(self, chosen))
         registers = self.registers.copy()
         registers[0] = self
         return registers
