@@ -50,7 +50,7 @@ OPTIONS: dict[type, tuple[str, ...]] = {kind: options_of(kind) for kind in _PUBL
 """The options of the package's classes."""
 _options = {kind.__name__: names for kind, names in OPTIONS.items()}
 _options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's name of it in configurations
-_PLAIN, _COLLECTIONS = (*PLAIN, np.generic), (np.ndarray, list, tuple, dict)
+_PLAIN, _COLLECTIONS = (*PLAIN, np.generic), (np.ndarray, list, dict)
 _UNWATCHED = frozenset(Model._unwatched)
 
 _NUMBER = re.compile(r"_\d+$")
@@ -382,18 +382,17 @@ class ModelOptions:
                     setattr(holder, name, MemberNumber(values, batch))
 
     def settings(self) -> list[Any]:
-        """Plain attributes, functions, arrays and collections of the layers, numbers of regularizers, the trainable weights and
-        the optimizer: to detect that anything was set anew. Other private attributes change with the first call of a layer.
+        """Plain attributes and functions of the layers, numbers of regularizers, the trainable weights, the optimizer, and last
+        which arrays, lists and dicts the layers hold: to detect that anything was set anew. Other private attributes change
+        with the first call of a layer.
         """
-        known = [
-            [
-                (id(value), value) if isinstance(value, _COLLECTIONS) else value  # == of arrays is no bool
-                for name, value in vars(layer).items()
-                if (isinstance(value, _PLAIN + _COLLECTIONS) or callable(value))
-                and name not in _UNWATCHED
-                and (name[0] != "_" or name == "_trainable")
-            ]
-            for layer in self._layers
-        ]
+        known, held = list[Any](), list[Any]()
+        for layer in self._layers:
+            for name, value in vars(layer).items():
+                if name not in _UNWATCHED and (name[0] != "_" or name == "_trainable"):
+                    if isinstance(value, _PLAIN) or callable(value):
+                        known.append((name, value))
+                    elif type(value) in _COLLECTIONS and layer is not self._model:  # a model holds notes of callbacks
+                        held.append((id(value), value))  # == of arrays is no bool
         numbers = [[getattr(one, name) for name in options_of(type(one))] for one in self._holders]
-        return [known, numbers, [variable.trainable for variable in self._contents.variables], self._model.optimizer]
+        return [known, numbers, [variable.trainable for variable in self._contents.variables], self._model.optimizer, held]

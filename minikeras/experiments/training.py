@@ -444,14 +444,16 @@ class MemberHooks(CallbackList):
 
     def _look_at_settings(self, hook: str) -> None:
         """Transfer settings that callbacks have changed in models to the stack, such as rates or frozen layers."""
-        before, self._settings = self._settings, [ModelOptions(model).settings() for model in self._models]
-        if self._settings == before:
+        before, found = self._settings, [ModelOptions(model).settings() for model in self._models]
+        inside = "_batch_" in hook  # arrays and lists may be notes that a callback takes: they are heeded after the epoch
+        if [one[:-1] for one in found] == [one[:-1] for one in before] and (inside or found == before):
             return
-        if "_batch_" in hook:
+        if inside:
             raise InvalidArgumentError(
                 f"{hook}: a callback has set an attribute of a layer in the middle of an epoch, and members heed that "
                 "only between epochs. Set it in on_epoch_begin or on_epoch_end, or train the models by themselves."
             )
+        self._settings = found
         check_structure([self._models[member] for member in self._active])
         self._stack_anew()
 

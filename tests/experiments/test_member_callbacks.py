@@ -214,6 +214,15 @@ def test_arrays_and_lists_that_callbacks_set_hold_from_the_next_epoch(name, valu
 
     assert_members_are_single_runs(made, lambda place: [Set()])
 
+    class Note(Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.layers[-1].notes = []
+
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.best = [logs["loss"]]
+
+    assert_members_are_single_runs(made, lambda place: [Note()])
+
 
 def test_what_callbacks_set_for_some_members_only_is_refused():
     ensemble = Ensemble(build, seeds=SEEDS)
