@@ -429,6 +429,7 @@ def test_numbers_of_python_keep_their_digits_in_float64():
     for first in (2**40, 2**31 - 1):  # the second number is none of int32
         assert K.ops.arange(first, first + 2).numpy().tolist() == [first, first + 1]
     assert K.ops.arange(0, 0.3, 0.1).shape == (3,)  # 4
+    assert K.ops.arange(0, 0.3, 0.1, dtype="complex128").numpy().tolist() == np.arange(0, 0.3, 0.1).tolist()
     with pytest.raises(ValueError, match="None"):
         K.ops.full((2,), None, **kind)  # [nan, nan]
 

@@ -442,12 +442,12 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, 
     limits = (0, start) if stop is None else (start, stop)
     found = result_type(*(getattr(one, "dtype", type(one)) for one in (start, stop, step) if one is not None))
     given = (*limits, 1 if step is None else step)  # 0.3 / 0.1 of float32 is more than 3
-    numbers = [convert_to_tensor(exact(one, "float64" if isinstance(one, float) else dtype or found)).numpy() for one in given]
+    numbers = [convert_to_tensor(exact(one, "float64" if isinstance(one, float) else None)).numpy() for one in given]
     if not numbers[-1]:
         raise InvalidArgumentError(f"arange: step must not be zero, found {step}.")
     if dtype is None:  # int64 for integers that int32 does not hold
         dtype = "int64" if found == "int32" and any(one.dtype == "int64" for one in numbers) else found
-    if all(one.dtype.kind in "iu" for one in numbers):
+    if all(isinstance(one, np.integer) for one in numbers):
         numbers = [operator.index(one) for one in numbers]  # a sum in int32 may not fit into it
     return cast(convert_to_tensor(np.arange(*numbers)), dtype)
 
