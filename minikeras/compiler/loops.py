@@ -17,6 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..core import Primitive, Record, operations
 from ..core.arrays.namespaces import ALLOWED_NAMES, namespace
+from ..errors import InvalidArgumentError
 from ..layout import Layout
 from ..types import Array
 from .ir import Slot, instruction, slots_in
@@ -296,7 +297,7 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KIN
         with np.errstate(all="ignore"):
             result = function(*code.elements())
         return code.body(result if type(result) is tuple else (result,))
-    except (Untraceable, TypeError, AttributeError, ValueError, IndexError):
+    except (Untraceable, InvalidArgumentError, TypeError, AttributeError, ValueError, IndexError):
         return None
 
 
@@ -337,7 +338,7 @@ def traced_passes(function: Callable[..., Any], inputs: Sequence[Any]) -> list[P
             found.append(_needed(body._replace(outputs=tuple([x.register for x in own.values()])), known))
             known |= {register: x.dtype for register, x in own.items()}
         return [*found, _needed(body, known)]
-    except (Untraceable, TypeError, AttributeError, ValueError, IndexError):
+    except (Untraceable, InvalidArgumentError, TypeError, AttributeError, ValueError, IndexError):
         return None
 
 

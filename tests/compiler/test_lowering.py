@@ -256,3 +256,10 @@ def test_the_larger_of_a_bool_and_a_number_is_an_integer_as_in_numpy(size: int) 
     x = np.arange(size) % 2 == 0
     for found in (extreme(np.maximum, x, 0), bind(operations.relu, [x], {})):
         assert found.dtype == np.maximum(x, 0).dtype and (found == x).all()
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+def test_no_elements_are_divided_by_zero_as_in_an_eager_run(jit_compile):
+    remainder = tf.function(lambda x: (x // 0, x % 0), jit_compile=jit_compile)
+    for _ in range(4):
+        assert [y.shape for y in remainder(tf.zeros((0, 3), "int32"))] == [(0, 3)] * 2
