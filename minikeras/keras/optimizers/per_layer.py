@@ -88,9 +88,6 @@ def cycle(rules: Mapping[Pattern, Any]) -> dict[Pattern, Every]:
     return {pattern: Every(len(rules), optimizer, turn) for turn, (pattern, optimizer) in enumerate(rules.items())}
 
 
-MemberSlot = SlotState  # its name in pickles of earlier versions
-
-
 class PerLayer(Optimizer):
     """Different optimizers for different parts of a model.
 

@@ -35,11 +35,6 @@ class SlotState:
     def __init__(self, variable: Variable, slots: dict[str, Variable], decays: bool = True, member: int = 0) -> None:
         self.variable, self.slots, self.decays, self.member = variable, slots, decays, member
 
-    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        """Pickles of earlier versions have `targets` too, and `number` in place of `member`."""
-        held = state[1]
-        SlotState.__init__(self, held["variable"], held["slots"], held["decays"], held.get("member", held.get("number", 0)))
-
     def slot(self, optimizer: Any, name: str) -> Variable:
         """The slot of this name; ValueError if the optimizer keeps none, with the names there are."""
         if name not in self.slots:
