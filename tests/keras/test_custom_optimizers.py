@@ -556,6 +556,7 @@ def test_the_compiler_leaves_the_rate_that_begin_step_remembers_and_asks_for_non
     assert w.numpy().tolist() == [2.0, 2.0] and (step.recordings, step.eager_calls) == (1, 0)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("counts", [False, True])
 def test_a_learning_rate_that_assigns_what_the_loss_reads_is_refused_in_a_compiled_step(counts, jit_compile):

@@ -481,6 +481,7 @@ def _compiled(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotS
 
 
 def _run_step(*gradients: Array, optimizer: Any, variables: Sequence[Variable]) -> tuple[()]:
+    optimizer.prepare(variables)  # `built = False` drops slots
     known = optimizer.state.slots
     states = [known[variable.key] for variable in variables]
     arrays = [
