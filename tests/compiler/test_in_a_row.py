@@ -386,9 +386,23 @@ def test_an_assignment_after_the_optimizers_step_is_not_written_over():
             np.testing.assert_array_equal(x, y)
 
 
-def test_an_interrupt_between_two_assignments_leaves_every_variable_with_a_value(monkeypatch):
+def interrupt_next_commit(monkeypatch):
+    """Interrupt the next commit when it has assigned; the list holds it from then on."""
     from minikeras.compiler.executors.llvm import segment
 
+    assign, interrupted = segment.Commit._assign, []
+
+    def interrupt_once(commit, registers):
+        assign(commit, registers)
+        if not interrupted:
+            interrupted.append(commit)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(segment.Commit, "_assign", interrupt_once)
+    return interrupted
+
+
+def test_an_interrupt_between_two_assignments_leaves_every_variable_with_a_value(monkeypatch):
     b, c = tf.Variable(np.ones(3, "f")), tf.Variable(np.zeros(700_000, "f"))
     optimizer = K.optimizers.SGD(0.5)
     optimizer.build([b])
@@ -400,15 +414,7 @@ def test_an_interrupt_between_two_assignments_leaves_every_variable_with_a_value
 
     given = tf.ones([3]), tf.constant(np.arange(700_000.0, dtype="f")[::-1].copy())
     step(*given)
-    assign, interrupted = segment.Commit._assign, []
-
-    def interrupt_once(commit, registers):
-        assign(commit, registers)
-        if not interrupted:
-            interrupted.append(commit)
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(segment.Commit, "_assign", interrupt_once)
+    interrupted = interrupt_next_commit(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         step(*given)
     assert interrupted
@@ -428,8 +434,6 @@ def test_a_step_that_returns_the_number_of_updates_writes_in_place():
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_weight_and_another_variable_change_places_after_a_step_also_if_it_is_interrupted(interrupted, monkeypatch):
-    from minikeras.compiler.executors.llvm import segment
-
     w, other, optimizer = tf.Variable([1.0, 2.0]), tf.Variable([10.0, 20.0]), K.optimizers.SGD(1.0)
     optimizer.build([w])
 
@@ -442,16 +446,8 @@ def test_a_weight_and_another_variable_change_places_after_a_step_also_if_it_is_
 
     for _ in range(4):
         step(tf.ones([2]))
-    assign, seen = segment.Commit._assign, []
-
-    def interrupt_once(commit, registers):
-        assign(commit, registers)
-        if not seen:
-            seen.append(commit)
-            raise KeyboardInterrupt
-
     if interrupted:
-        monkeypatch.setattr(segment.Commit, "_assign", interrupt_once)
+        interrupt_next_commit(monkeypatch)  # there is none as long as the weight is not written in place
     with contextlib.suppress(KeyboardInterrupt):
         step(tf.ones([2]))
     np.testing.assert_array_equal(w, [8.0, 18.0])

@@ -310,9 +310,8 @@ class PerLayer(Optimizer):
         changes = self.changes(gradients, states)
         for number, optimizer in due.items():
             if optimizer.needs_loss and (owned := self._owned(number, variables)):
-                own = lambda name, *given, number=number: sweep(
-                    f"{number}/{name}", *given
-                )  # others may have sweeps of that name
+                # others may have sweeps of that name
+                own = lambda name, *given, number=number: sweep(f"{number}/{name}", *given)
                 changes += optimizer.loss_and_changes(loss_fn, owned, runs, own)[1]
         return loss, changes
 
